@@ -1,0 +1,82 @@
+"""Policy evaluation from logs of transitions, with linear value functions.
+
+Names load when they are first used, so that importing the package stays quick::
+
+    import valuate as va
+
+    log = va.Transitions(states, rewards, next_states, terminated=terminated)
+    problem = va.Problem.from_transitions(log, feature_map, discount=0.99)
+    solution = va.SVRG().solve(problem, passes=50, tolerance=1e-8).require()
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from valuate.errors import (
+        InputError,
+        InputTypeError,
+        MissingPartError,
+        PrecisionWarning,
+        SolverError,
+        ValuateError,
+        ValuateWarning,
+    )
+    from valuate.problem import Problem
+    from valuate.solution import Solution, Status, Trace
+    from valuate.solvers import GTD2, LSTD, SAGA, SCSG, SVRG, BatchingSVRG
+    from valuate.transitions import Transitions
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BatchingSVRG",
+    "GTD2",
+    "InputError",
+    "InputTypeError",
+    "LSTD",
+    "MissingPartError",
+    "PrecisionWarning",
+    "Problem",
+    "SAGA",
+    "SCSG",
+    "SVRG",
+    "Solution",
+    "SolverError",
+    "Status",
+    "Trace",
+    "Transitions",
+    "ValuateError",
+    "ValuateWarning",
+]
+
+_MODULES = {
+    "valuate.errors": (
+        "InputError",
+        "InputTypeError",
+        "MissingPartError",
+        "PrecisionWarning",
+        "SolverError",
+        "ValuateError",
+        "ValuateWarning",
+    ),
+    "valuate.problem": ("Problem",),
+    "valuate.solution": ("Solution", "Status", "Trace"),
+    "valuate.solvers": ("BatchingSVRG", "GTD2", "LSTD", "SAGA", "SCSG", "SVRG"),
+    "valuate.transitions": ("Transitions",),
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'valuate' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value  # the next look-up does not come here
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

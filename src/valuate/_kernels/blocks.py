@@ -1,0 +1,185 @@
+"""The hot pair, dense rows and a fixed mean, taken two or four rows at a time.
+
+A block computes the dot products of its rows with the point where the block began, and of its rows with each other;
+from these the scalars of every step in it follow exactly, so that one pass over the rows does all dot products and
+one pass all updates. Nothing is approximated: the steps are those of `loop.advance`, in the same order.
+With a ridge the point moves by a linear map between steps, which needs two more products a pair of rows and many
+more for four; hence pairs there.
+"""
+
+import numpy as np
+from numba import njit
+
+from valuate._kernels.layouts import FASTMATH, prefetch
+
+#: Rows up to this many bytes are asked for one block ahead; the hardware follows longer rows better alone.
+PREFETCH_BYTES = 1024
+#: Tables up to this many bytes stay in a core's own cache, where asking ahead only costs instructions.
+CACHED_BYTES = 1 << 20
+#: Records are asked for this many steps ahead of their rows.
+RECORDS_AHEAD = 16
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
+def _ahead(table, records, order, first, count, row_bytes):
+    """Ask for the rows of steps ``first`` to ``first + count`` and for the records of later ones."""
+    n = np.uint64(order.size)
+    for k in range(first, min(first + count, n)):
+        if row_bytes > np.uint64(0):
+            record = records[order[k]]
+            prefetch(table, np.uint64(record.state), row_bytes)
+            prefetch(table, np.uint64(record.next), row_bytes)
+        if k + np.uint64(RECORDS_AHEAD) < n:
+            prefetch(records, np.uint64(order[k + np.uint64(RECORDS_AHEAD)]), np.uint64(32))
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
+def advance_fours(rows, order, state, step_theta, step_omega, reward, ask):
+    """As many steps of four as fit in ``order``, without ridge; returns the size of all pulls.
+
+    ``reward`` is 1 where the reward stays in the step (no reference), else 0. ``ask`` is the bytes of a row to ask
+    for ahead of time, or 0.
+    """
+    table, records = rows.table, rows.records
+    x, y, drift_theta, drift_omega = state
+    real = x.dtype.type
+    zero, two, three, four = real(0), real(2), real(3), real(4)
+    width = np.uint64(table.shape[1])
+    weighted = rows.weights.size > 0
+    s_theta, s_omega = real(step_theta), real(step_omega)
+    one_row = np.uint64(1)
+    block = np.uint64(4)
+    n_blocks = np.uint64(order.size) // block
+    pulled = 0.0
+    for b in range(n_blocks):
+        k = b * block
+        _ahead(table, records, order, k + block, block, ask)
+        t0, t1 = order[k], order[k + one_row]
+        t2, t3 = order[k + np.uint64(2)], order[k + np.uint64(3)]
+        r0, r1, r2, r3 = records[t0], records[t1], records[t2], records[t3]
+        p0, p1, p2, p3 = table[r0.state], table[r1.state], table[r2.state], table[r3.state]
+        q0, q1, q2, q3 = table[r0.next], table[r1.next], table[r2.next], table[r3.next]
+        g0, g1, g2, g3 = real(r0.discount), real(r1.discount), real(r2.discount), real(r3.discount)
+        u0 = u1 = u2 = u3 = zero
+        v0 = v1 = v2 = v3 = zero
+        pm1 = pm2 = pm3 = zero
+        dm1 = dm2 = dm3 = zero
+        pp10 = pp20 = pp21 = pp30 = pp31 = pp32 = zero
+        dd10 = dd20 = dd21 = dd30 = dd31 = dd32 = zero
+        for j in range(width):
+            xj, yj, mt, mo = x[j], y[j], drift_theta[j], drift_omega[j]
+            a0, a1, a2, a3 = p0[j], p1[j], p2[j], p3[j]
+            d0, d1, d2, d3 = a0 - g0 * q0[j], a1 - g1 * q1[j], a2 - g2 * q2[j], a3 - g3 * q3[j]
+            u0 += a0 * yj
+            u1 += a1 * yj
+            u2 += a2 * yj
+            u3 += a3 * yj
+            v0 += d0 * xj
+            v1 += d1 * xj
+            v2 += d2 * xj
+            v3 += d3 * xj
+            pm1 += a1 * mo
+            pm2 += a2 * mo
+            pm3 += a3 * mo
+            dm1 += d1 * mt
+            dm2 += d2 * mt
+            dm3 += d3 * mt
+            pp10 += a1 * a0
+            pp20 += a2 * a0
+            pp21 += a2 * a1
+            pp30 += a3 * a0
+            pp31 += a3 * a1
+            pp32 += a3 * a2
+            dd10 += d1 * d0
+            dd20 += d2 * d0
+            dd21 += d2 * d1
+            dd30 += d3 * d0
+            dd31 += d3 * d1
+            dd32 += d3 * d2
+        w0 = w1 = w2 = w3 = real(1)
+        if weighted:
+            w0, w1 = real(rows.weights[t0]), real(rows.weights[t1])
+            w2, w3 = real(rows.weights[t2]), real(rows.weights[t3])
+        c0, c1, c2, c3 = real(r0.scale), real(r1.scale), real(r2.scale), real(r3.scale)
+        f0 = s_theta * c0 * u0
+        h0 = -s_omega * (c0 * (v0 - real(reward * r0.reward)) + w0 * u0)
+        u1 += h0 * pp10 - pm1
+        v1 += f0 * dd10 - dm1
+        f1 = s_theta * c1 * u1
+        h1 = -s_omega * (c1 * (v1 - real(reward * r1.reward)) + w1 * u1)
+        u2 += h0 * pp20 + h1 * pp21 - two * pm2
+        v2 += f0 * dd20 + f1 * dd21 - two * dm2
+        f2 = s_theta * c2 * u2
+        h2 = -s_omega * (c2 * (v2 - real(reward * r2.reward)) + w2 * u2)
+        u3 += h0 * pp30 + h1 * pp31 + h2 * pp32 - three * pm3
+        v3 += f0 * dd30 + f1 * dd31 + f2 * dd32 - three * dm3
+        f3 = s_theta * c3 * u3
+        h3 = -s_omega * (c3 * (v3 - real(reward * r3.reward)) + w3 * u3)
+        pulled += abs(f0) + abs(f1) + abs(f2) + abs(f3) + abs(h0) + abs(h1) + abs(h2) + abs(h3)
+        for j in range(width):
+            a0, a1, a2, a3 = p0[j], p1[j], p2[j], p3[j]
+            d0, d1, d2, d3 = a0 - g0 * q0[j], a1 - g1 * q1[j], a2 - g2 * q2[j], a3 - g3 * q3[j]
+            x[j] += f0 * d0 + f1 * d1 + f2 * d2 + f3 * d3 - four * drift_theta[j]
+            y[j] += h0 * a0 + h1 * a1 + h2 * a2 + h3 * a3 - four * drift_omega[j]
+    return pulled
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
+def advance_pairs(rows, order, state, step_theta, step_omega, ridge, reward, ask):
+    """As `advance_fours`, two rows at a time and with a ridge."""
+    table, records = rows.table, rows.records
+    x, y, drift_theta, drift_omega = state
+    real = x.dtype.type
+    zero = real(0)
+    width = np.uint64(table.shape[1])
+    weighted = rows.weights.size > 0
+    s_theta, s_omega = real(step_theta), real(step_omega)
+    e_theta, e_omega = real(step_theta * ridge), real(step_omega * ridge)
+    block = np.uint64(2)
+    n_blocks = np.uint64(order.size) // block
+    pulled = 0.0
+    for b in range(n_blocks):
+        k = b * block
+        _ahead(table, records, order, k + block, block, ask)
+        t0, t1 = order[k], order[k + np.uint64(1)]
+        r0, r1 = records[t0], records[t1]
+        p0, p1 = table[r0.state], table[r1.state]
+        q0, q1 = table[r0.next], table[r1.next]
+        g0, g1 = real(r0.discount), real(r1.discount)
+        u0 = u1 = v0 = v1 = zero
+        pm1 = dm1 = pp10 = dd10 = px1 = dy1 = zero
+        for j in range(width):
+            xj, yj = x[j], y[j]
+            a0, a1 = p0[j], p1[j]
+            d0, d1 = a0 - g0 * q0[j], a1 - g1 * q1[j]
+            u0 += a0 * yj
+            u1 += a1 * yj
+            v0 += d0 * xj
+            v1 += d1 * xj
+            px1 += a1 * xj
+            dy1 += d1 * yj
+            pm1 += a1 * drift_omega[j]
+            dm1 += d1 * drift_theta[j]
+            pp10 += a1 * a0
+            dd10 += d1 * d0
+        w0 = w1 = real(1)
+        if weighted:
+            w0, w1 = real(rows.weights[t0]), real(rows.weights[t1])
+        c0, c1 = real(r0.scale), real(r1.scale)
+        f0 = s_theta * c0 * u0
+        h0 = -s_omega * (c0 * (v0 - real(reward * r0.reward)) + w0 * u0)
+        before = u1
+        u1 += h0 * pp10 - pm1 - e_omega * (px1 + before)
+        v1 += f0 * dd10 - dm1 + e_theta * dy1
+        f1 = s_theta * c1 * u1
+        h1 = -s_omega * (c1 * (v1 - real(reward * r1.reward)) + w1 * u1)
+        pulled += abs(f0) + abs(f1) + abs(h0) + abs(h1)
+        for j in range(width):
+            a0, a1 = p0[j], p1[j]
+            mt, mo = drift_theta[j], drift_omega[j]
+            xj, yj = x[j], y[j]
+            x1 = xj - mt + f0 * (a0 - g0 * q0[j]) + e_theta * yj
+            y1 = yj - mo + h0 * a0 - e_omega * (xj + yj)
+            x[j] = x1 - mt + f1 * (a1 - g1 * q1[j]) + e_theta * y1
+            y[j] = y1 - mo + h1 * a1 - e_omega * (x1 + y1)
+    return pulled

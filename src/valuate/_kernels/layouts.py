@@ -1,0 +1,84 @@
+"""How rows lie in memory: two layouts behind one record a transition.
+
+Every transition is a record of 32 bytes: which stored feature row is its state, which is its next state, and its
+scalars. The feature rows themselves lie in a table, dense (padded and aligned) or compressed sparse. A log in which
+the next row is the following state, a table of few distinct states and a plain pair of matrices are all the same
+thing here; only the indices differ. Weights are kept apart because most logs have none.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+#: Additions may be reordered and fused; NaN and infinity must stay detectable, so never ``fastmath=True``.
+FASTMATH = {"reassoc", "contract", "nsz"}
+
+#: One transition: rows of the table, reward, discount (0 after termination), scale = normalised weight times ratio.
+RECORD = np.dtype([("state", "i4"), ("next", "i4"), ("reward", "f8"), ("discount", "f8"), ("scale", "f8")])
+
+#: Bytes that travel together between memory and cache.
+LINE = 64
+
+
+class DenseRows(NamedTuple):
+    """Rows of a padded table, (n_stored, padded) float64 or float32; weights has length 0 when all are 1."""
+
+    table: Any
+    records: Any
+    weights: Any
+
+
+class SparseRows(NamedTuple):
+    """Rows of a CSR matrix with sorted, unique column indices."""
+
+    indptr: Any
+    indices: Any
+    data: Any
+    records: Any
+    weights: Any
+
+
+@intrinsic
+def prefetch(typingctx, array, index, n_bytes):
+    """Ask for ``n_bytes`` bytes from ``array[index]`` on, without waiting for them."""
+
+    def codegen(context, builder, signature, args):
+        import llvmlite.ir as ir
+
+        word, flag, pointer = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_pointer()
+        source = context.make_array(signature.args[0])(context, builder, args[0])
+        stride = cgutils.unpack_tuple(builder, source.strides)[0]
+        base = builder.add(builder.ptrtoint(source.data, word), builder.mul(args[1], stride))
+        declared = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
+        call = cgutils.get_or_insert_function(builder.module, declared, "llvm.prefetch.p0")
+        line = ir.Constant(word, LINE)
+        with cgutils.for_range_slice(builder, ir.Constant(word, 0), args[2], line, word) as (offset, _):
+            address = builder.inttoptr(builder.add(base, offset), pointer)
+            builder.call(call, [address, flag(0), flag(3), flag(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.uint64, types.uint64), codegen
+
+
+def aligned_empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """An uninitialised C-contiguous array whose first byte lies on a cache line."""
+    n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    raw = np.empty(n_bytes + LINE, np.uint8)
+    start = -raw.ctypes.data % LINE
+    return raw[start : start + n_bytes].view(dtype).reshape(shape)
+
+
+def aligned_zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """As `aligned_empty`, filled with zeros."""
+    array = aligned_empty(shape, dtype)
+    array[...] = 0
+    return array
+
+
+def padded(width: int, dtype: Any) -> int:
+    """The smallest row length, in entries, that holds ``width`` entries and fills whole cache lines."""
+    entries = LINE // np.dtype(dtype).itemsize
+    return -(-width // entries) * entries

@@ -1,0 +1,301 @@
+"""The one step and the one loop of every stochastic method.
+
+With u = phi.y and v = delta.x taken at the displacement (x, y) from the reference point, a step is
+
+    x <- x - drift_theta + f * delta + step_theta * ridge * y            f =  step_theta * (scale * u - remembered)
+    y <- y - drift_omega + h * phi   - step_omega * ridge * (x + y)      h = -step_omega * (scale * v + weight * u - ..)
+
+where drift is step times mean gradient. Layouts say how to form u and v (`residuals`) and how to move (`settle`);
+references say what to subtract (`recall`). `settle` on sparse rows moves only the coordinates that a row touches and
+brings each of them up to date first, by the closed form of the steps that it slept through.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numba.extending import overload
+
+from valuate._kernels.layouts import FASTMATH, DenseRows, prefetch
+
+INLINE = {"forceinline": True, "fastmath": FASTMATH}
+
+#: Steps of one entry of the coarse table of powers; the fine table holds the powers below.
+COARSE = 256
+
+
+class Saddle(NamedTuple):
+    """The direction of the paper: theta moves along delta, omega along phi."""
+
+    step_theta: Any
+    step_omega: Any
+    ridge: Any
+
+
+class Fixed(NamedTuple):
+    """A reference that stays for an epoch: an anchor (reward 0), or nothing at all (reward 1)."""
+
+    reward: Any
+
+
+class Memory(NamedTuple):
+    """SAGA's reference: the last two scalars of every row, (n, 2), and the share 1/n of a row in the mean."""
+
+    scalars: Any
+    share: Any
+
+
+class DenseState(NamedTuple):
+    """Displacements and drifts, each (padded,)."""
+
+    x: Any
+    y: Any
+    drift_theta: Any
+    drift_omega: Any
+
+
+class SparseState(NamedTuple):
+    """One cache line a coordinate, (d, 8): x, y, drift_theta, drift_omega, clock; powers of the ridge's map."""
+
+    cells: Any
+    fine: Any
+    coarse: Any
+
+
+def ask_ahead(rows, state, order, k):
+    """Ask for the memory of later steps (stub; see the overload)."""
+
+
+def residuals(rows, state, direction, record, now):
+    """The two scalars u = phi.y and v = delta.x (stub; see the overloads)."""
+
+
+def settle(rows, state, direction, reference, record, now, f, h):
+    """Move the point (stub; see the overloads)."""
+
+
+def recall(reference, row, su, v):
+    """What is left of the scalars after the reference's own, which it forgets (stub; see the overloads)."""
+
+
+def kept_reward(reference):
+    """The factor of the reward in a step (stub; see the overload)."""
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
+def advance(rows, reference, direction, local, order, state, clock):
+    """Take one step for each row of ``order``, found at ``local`` in ``rows``.
+
+    ``clock`` counts the steps since the state was last made current. Returns the sum of the sizes of all pulls: it
+    is not finite as soon as one of them is not.
+    """
+    weighted = rows.weights.size > 0
+    pulled = 0.0
+    for k in range(np.uint64(order.size)):
+        row = local[k]
+        record = rows.records[row]
+        ask_ahead(rows, state, local, k)
+        now = clock + np.float64(k)
+        u, v = residuals(rows, state, direction, record, now)
+        weight = rows.weights[row] if weighted else 1.0
+        su = record.scale * u
+        v = record.scale * (v - kept_reward(reference) * record.reward) + weight * u
+        su, v = recall(reference, order[k], su, v)
+        f, h = direction.step_theta * su, -direction.step_omega * v
+        settle(rows, state, direction, reference, record, now, f, h)
+        pulled += abs(f) + abs(h)
+    return pulled
+
+
+@overload(kept_reward, jit_options=INLINE)
+def _kept_reward(reference):
+    if reference.instance_class is Fixed:
+        return lambda reference: reference.reward
+    return lambda reference: 0.0
+
+
+@overload(recall, jit_options=INLINE)
+def _recall(reference, row, su, v):
+    if reference.instance_class is Fixed:
+        return lambda reference, row, su, v: (su, v)
+
+    def from_memory(reference, row, su, v):
+        old_su, old_v = reference.scalars[row, 0], reference.scalars[row, 1]
+        reference.scalars[row, 0] = su
+        reference.scalars[row, 1] = v
+        return su - old_su, v - old_v
+
+    return from_memory
+
+
+@overload(ask_ahead, jit_options=INLINE)
+def _ask_ahead(rows, state, order, k):
+    if rows.instance_class is DenseRows:
+
+        def dense(rows, state, order, k):
+            far = k + np.uint64(16)
+            if far < np.uint64(order.size):
+                prefetch(rows.records, np.uint64(order[far]), np.uint64(32))
+
+        return dense
+
+    def sparse(rows, state, order, k):
+        n = np.uint64(order.size)
+        if k + np.uint64(16) < n:
+            prefetch(rows.records, np.uint64(order[k + np.uint64(16)]), np.uint64(32))
+        if k + np.uint64(10) < n:
+            record = rows.records[order[k + np.uint64(10)]]
+            prefetch(rows.indptr, np.uint64(record.state), np.uint64(16))
+            prefetch(rows.indptr, np.uint64(record.next), np.uint64(16))
+        if k + np.uint64(5) < n:
+            record = rows.records[order[k + np.uint64(5)]]
+            for stored in (record.state, record.next):
+                first, last = np.uint64(rows.indptr[stored]), np.uint64(rows.indptr[stored + 1])
+                prefetch(rows.indices, first, (last - first) * np.uint64(rows.indices.itemsize))
+                prefetch(rows.data, first, (last - first) * np.uint64(rows.data.itemsize))
+        if k + np.uint64(1) < n:
+            record = rows.records[order[k + np.uint64(1)]]
+            indices, cells = rows.indices, state.cells
+            for stored in (record.state, record.next):
+                for i in range(np.uint64(rows.indptr[stored]), np.uint64(rows.indptr[stored + 1])):
+                    prefetch(cells, np.uint64(indices[i]), np.uint64(40))
+
+    return sparse
+
+
+@njit(fastmath=FASTMATH, nogil=True, forceinline=True)
+def catch_up(cells, fine, coarse, direction, j, now):
+    """Make coordinate ``j`` current: apply the steps since it was last touched, in closed form."""
+    lag = now - cells[j, 4]
+    if lag == 0.0:
+        return
+    cells[j, 4] = now
+    x, y, mt, mo = cells[j, 0], cells[j, 1], cells[j, 2], cells[j, 3]
+    if direction.ridge == 0.0:
+        cells[j, 0] = x - lag * mt
+        cells[j, 1] = y - lag * mo
+        return
+    trace, det = direction.step_omega, direction.step_theta * direction.step_omega
+    steps = np.uint64(lag)
+    near, far = steps % np.uint64(COARSE), steps // np.uint64(COARSE)
+    a, b, p, q = fine[near, 0], fine[near, 1], fine[near, 2], fine[near, 3]
+    if far > np.uint64(0):
+        a2, b2, p2, q2 = coarse[far, 0], coarse[far, 1], coarse[far, 2], coarse[far, 3]
+        p, q = p + a * p2 - det * b * q2, q + a * q2 + b * p2 + trace * b * q2
+        a, b = a * a2 - det * b * b2, a * b2 + b * a2 + trace * b * b2
+    cells[j, 0] = a * x - b * direction.step_theta * y - p * mt + q * direction.step_theta * mo
+    cells[j, 1] = a * y + b * direction.step_omega * (x + y) - p * mo - q * direction.step_omega * (mt + mo)
+
+
+@overload(residuals, jit_options=INLINE)
+def _residuals(rows, state, direction, record, now):
+    if rows.instance_class is DenseRows:
+
+        def dense(rows, state, direction, record, now):
+            p, q = rows.table[record.state], rows.table[record.next]
+            x, y = state.x, state.y
+            discount = x.dtype.type(record.discount)
+            u = v = x.dtype.type(0)
+            for j in range(np.uint64(rows.table.shape[1])):
+                u += p[j] * y[j]
+                v += (p[j] - discount * q[j]) * x[j]
+            return u, v
+
+        return dense
+
+    def sparse(rows, state, direction, record, now):
+        cells, fine, coarse = state.cells, state.fine, state.coarse
+        indices, data = rows.indices, rows.data
+        u = v = 0.0
+        for i in range(np.uint64(rows.indptr[record.state]), np.uint64(rows.indptr[record.state + 1])):
+            j = np.uint64(indices[i])
+            catch_up(cells, fine, coarse, direction, j, now)
+            u += data[i] * cells[j, 1]
+            v += data[i] * cells[j, 0]
+        if record.discount != 0.0:
+            ahead = 0.0
+            for i in range(np.uint64(rows.indptr[record.next]), np.uint64(rows.indptr[record.next + 1])):
+                j = np.uint64(indices[i])
+                catch_up(cells, fine, coarse, direction, j, now)
+                ahead += data[i] * cells[j, 0]
+            v -= record.discount * ahead
+        return u, v
+
+    return sparse
+
+
+@overload(settle, jit_options=INLINE)
+def _settle(rows, state, direction, reference, record, now, f, h):
+    learns = reference.instance_class is Memory
+    if rows.instance_class is DenseRows:
+
+        def dense(rows, state, direction, reference, record, now, f, h):
+            p, q = rows.table[record.state], rows.table[record.next]
+            x, y, drift_theta, drift_omega = state.x, state.y, state.drift_theta, state.drift_omega
+            real = x.dtype.type
+            discount = real(record.discount)
+            f, h = real(f), real(h)
+            e_theta = real(direction.step_theta * direction.ridge)
+            e_omega = real(direction.step_omega * direction.ridge)
+            for j in range(np.uint64(rows.table.shape[1])):
+                xj, yj = x[j], y[j]
+                pull_theta = f * (p[j] - discount * q[j])
+                pull_omega = h * p[j]
+                x[j] = xj - drift_theta[j] + pull_theta + e_theta * yj
+                y[j] = yj - drift_omega[j] + pull_omega - e_omega * (xj + yj)
+                if learns:
+                    drift_theta[j] -= reference.share * pull_theta
+                    drift_omega[j] -= reference.share * pull_omega
+
+        return dense
+
+    def sparse(rows, state, direction, reference, record, now, f, h):
+        cells, fine, coarse = state.cells, state.fine, state.coarse
+        indices, data = rows.indices, rows.data
+        for i in range(np.uint64(rows.indptr[record.state]), np.uint64(rows.indptr[record.state + 1])):
+            j = np.uint64(indices[i])
+            catch_up(cells, fine, coarse, direction, j, now + 1.0)
+            cells[j, 0] += f * data[i]
+            cells[j, 1] += h * data[i]
+            if learns:
+                cells[j, 2] -= reference.share * f * data[i]
+                cells[j, 3] -= reference.share * h * data[i]
+        if record.discount != 0.0:
+            pull = -f * record.discount
+            for i in range(np.uint64(rows.indptr[record.next]), np.uint64(rows.indptr[record.next + 1])):
+                j = np.uint64(indices[i])
+                catch_up(cells, fine, coarse, direction, j, now + 1.0)
+                cells[j, 0] += pull * data[i]
+                if learns:
+                    cells[j, 2] -= reference.share * pull * data[i]
+
+    return sparse
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
+def settle_all(state, direction, now):
+    """Make every sparse coordinate current and set its clock back to 0."""
+    cells, fine, coarse = state.cells, state.fine, state.coarse
+    for j in range(np.uint64(cells.shape[0])):
+        catch_up(cells, fine, coarse, direction, j, now)
+        cells[j, 4] = 0.0
+
+
+@njit(nogil=True, cache=True)
+def powers(step_theta, step_omega, base, count):
+    """Powers 0 to ``count`` - 1 of a polynomial aI + bN in N = [[0, -s_theta], [s_omega, s_omega]], and their sums.
+
+    ``base`` is the entry (a, b, p, q) of the first power: M = aI + bN and S = pI + qN. The ridge's own map is
+    M = I - ridge N with S = I. Row k holds M^k and the sum S + M S + ... + M^(k-1) S.
+    """
+    trace, det = step_omega, step_theta * step_omega
+    table = np.empty((count, 4))
+    a, b, p, q = 1.0, 0.0, 0.0, 0.0
+    for k in range(count):
+        table[k, 0], table[k, 1], table[k, 2], table[k, 3] = a, b, p, q
+        p, q = (
+            p + a * base[2] - det * b * base[3],
+            q + a * base[3] + b * base[2] + trace * b * base[3],
+        )
+        a, b = a * base[0] - det * b * base[1], a * base[1] + b * base[0] + trace * b * base[1]
+    return table

@@ -1,0 +1,116 @@
+"""A, b and C as matrices: through counts where few rows are stored, through blocked matrix products otherwise."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import scipy.linalg as la
+import scipy.sparse as sp
+
+from valuate._kernels import sums
+from valuate.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from valuate.rows import Rows
+
+    Matrix = NDArray[np.float64]
+
+#: Up to this many stored rows, transitions are counted in a dense matrix of stored rows by stored rows.
+DENSE_COUNTS = 2048
+#: Transitions counted at a time in a sparse matrix.
+COUNTED = 1 << 20
+
+
+class Moments(NamedTuple):
+    """A (dim, dim), b (dim,) and C (dim, dim)."""
+
+    A: Any
+    b: Any
+    C: Any
+
+
+def require_room(dim: int, matrices: int) -> None:
+    """Refuse what would not fit in memory before it is tried."""
+    need = 8 * matrices * dim * dim
+    have = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 1 << 40
+    if need > 0.8 * have:
+        raise InputError(
+            f"{matrices} matrices of {dim:,} x {dim:,} features need {need / 1e9:,.0f} GB and this machine has "
+            f"{have / 1e9:,.0f} GB. Use a stochastic solver and gradient(), residual(): they need no matrix."
+        )
+
+
+def weighted_rows(rows: Rows) -> Iterator[Matrix]:
+    """Blocks of rows X, dense and float64, with X'X = n C (without ridge): stored rows times root of their weight."""
+    weights = np.sqrt(rows.state_weights())
+    for first, last in rows.stored_blocks():
+        used = weights[first:last] > 0
+        if used.any():
+            yield rows.stored(first, last)[used] * weights[first:last][used, None]
+
+
+def gram(rows: Rows) -> Matrix:
+    """n C without ridge: (dim, dim)."""
+    if rows.is_sparse:
+        table = rows.table.astype(np.float64)
+        return np.asarray((table.T @ sp.diags_array(rows.state_weights()) @ table).toarray())
+    out = np.zeros((rows.dim, rows.dim), order="F")
+    for block in weighted_rows(rows):
+        out = la.blas.dsyrk(1.0, block.T, beta=1.0, c=out, overwrite_c=True)
+    lower = np.tril_indices(rows.dim, -1) if rows.dim <= 512 else None
+    if lower is not None:
+        out[lower] = out.T[lower]
+        return out
+    return np.asarray(np.triu(out) + np.triu(out, 1).T)
+
+
+def cross(rows: Rows) -> Matrix:
+    """n A without ridge: (dim, dim), the sum of scale * phi delta'."""
+    if rows.is_sparse:
+        table = rows.table.astype(np.float64)
+        return np.asarray((table.T @ (_counts(rows) @ table)).toarray())
+    if 2 * rows.n_stored <= rows.n_rows:
+        return _cross_through_states(rows)
+    out = np.zeros((rows.dim, rows.dim))
+    at = rows.records
+    for first in range(0, rows.n_rows, 4096):
+        part = at[first : first + 4096]
+        phi = np.asarray(rows.table[part["state"], : rows.dim], dtype=np.float64)
+        step = rows.table[part["next"], : rows.dim] * -part["discount"][:, None]
+        step += phi
+        step *= part["scale"][:, None]
+        out += phi.T @ step
+    return out
+
+
+def _cross_through_states(rows: Rows) -> Matrix:
+    if rows.n_stored <= DENSE_COUNTS:
+        counts: Any = np.zeros((rows.n_stored, rows.n_stored))
+        sums.count(rows.records, 0, rows.n_rows, counts)
+    else:
+        counts = _counts(rows)
+    table = np.concatenate([rows.stored(*block) for block in rows.stored_blocks()])
+    return np.asarray(table.T @ (counts @ table))
+
+
+def _counts(rows: Rows) -> Any:
+    """The sparse matrix K, stored rows by stored rows, with n A = T' K T for the table T."""
+    shape = (rows.n_stored, rows.n_stored)
+    total: Any = sp.csr_array(shape)
+    for first in range(0, rows.n_rows, COUNTED):
+        part = rows.records[first : first + COUNTED]
+        scale, state = part["scale"], part["state"]
+        total = total + sp.csr_array(
+            (
+                np.concatenate([scale, -scale * part["discount"]]),
+                (np.concatenate([state, state]), np.concatenate([state, part["next"]])),
+            ),
+            shape=shape,
+        )
+    return total

@@ -1,0 +1,203 @@
+"""Feature rows in memory: built once from a log, summed and handed to the solvers' loop in chunks."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from valuate._kernels import layouts, sums
+from valuate._threads import cut, run_all
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float64]
+
+#: Rows gathered at a time where a matrix product needs them together.
+GATHERED = 4096
+#: Stored rows are few, and sums go through them, when there are at least this many transitions for each.
+FEW = 4
+
+
+class Rows:
+    """The transitions of a problem: records that point into a table of stored feature rows.
+
+    Parameters
+    ----------
+    table : (n_stored, dim) array or CSR matrix
+        Stored feature rows. A dense table must come from `store_dense`.
+    dim : int
+        Number of features; a dense table has padding columns of zeros beyond it.
+    records : (n_rows,) array of `layouts.RECORD`
+    weights : (n_rows,) or (0,) array
+        Normalised to mean 1; empty when all are equal.
+    layout : {"dense", "indexed", "sparse"}
+    """
+
+    def __init__(self, table: Any, dim: int, records: Any, weights: Vector, layout: str) -> None:
+        self.table, self.dim, self.records, self.weights, self.layout = table, dim, records, weights, layout
+        self.n_rows = len(records)
+        self.n_stored = int(table.shape[0])
+        self.is_sparse = layout == "sparse"
+        self.view: Any = (
+            layouts.SparseRows(table.indptr, table.indices, table.data, records, weights)
+            if self.is_sparse
+            else layouts.DenseRows(table, records, weights)
+        )
+        stored = int(table.nnz) // max(1, self.n_stored) if self.is_sparse else dim
+        #: Entries that a visit to a row reads, on average.
+        self.entries = max(1, 2 * stored)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the stored features."""
+        return np.dtype(self.table.dtype)
+
+    @property
+    def width(self) -> int:
+        """Length of the vectors that the kernels take: ``dim`` and the padding of a dense table."""
+        return int(self.table.shape[1])
+
+    def chunk(self, order: NDArray[np.int32]) -> tuple[Any, NDArray[np.int32]]:
+        """A view in which the rows of ``order`` can be visited, and the order within that view."""
+        return self.view, order
+
+    def pad(self, vector: Vector | None, dtype: Any = np.float64) -> Any:
+        """A copy of ``vector`` (zeros for None) in aligned memory of the kernels' length."""
+        out = layouts.aligned_zeros((self.width,), dtype)
+        if vector is not None:
+            out[: self.dim] = vector
+        return out
+
+    def sums(
+        self,
+        x: Vector | None = None,
+        y: Vector | None = None,
+        *,
+        reward: float = 0.0,
+        phi: bool = False,
+        delta: bool = False,
+        order: NDArray[np.int32] | None = None,
+    ) -> tuple[Vector, Vector]:
+        """Sum over rows (those of ``order``, or all) of
+
+        scale*(delta.x - reward*r)*phi + weight*(phi.y)*phi   and of   scale*(phi.y)*delta;
+
+        an absent vector counts as zero, and a sum that is not asked for comes back as zeros.
+        """
+        count = self.n_rows if order is None else len(order)
+        if FEW * self.n_stored <= count:
+            return self._sums_through_states(x, y, reward, phi, delta, order, count)
+        x, y = (None if vector is None else self.pad(vector) for vector in (x, y))
+        blocks = cut(count, self.entries, self.width)
+        outs = [[self.pad(None) if wanted else None for wanted in (phi, delta)] for _ in blocks]
+        kernel = sums.sparse_sums if self.is_sparse else sums.dense_sums
+        run_all(
+            [
+                partial(kernel, self.view, order, first, last, x, y, reward, *out)
+                for (first, last), out in zip(blocks, outs, strict=True)
+            ]
+        )
+        totals = [_total([out[k] for out in outs], self.width)[: self.dim] for k in (0, 1)]
+        return totals[0], totals[1]
+
+    def _sums_through_states(
+        self, x: Vector | None, y: Vector | None, reward: float, phi: bool, delta: bool, order: Any, count: int
+    ) -> tuple[Vector, Vector]:
+        values = [np.zeros(self.n_stored) if v is None else self.times(v) for v in (x, y)]
+        blocks = cut(count, 16, self.n_stored)
+        outs = [(np.zeros(self.n_stored), np.zeros(self.n_stored)) for _ in blocks]
+        run_all(
+            [
+                partial(
+                    sums.state_scalars, self.records, self.weights, order, first, last, *values, reward, *out
+                )
+                for (first, last), out in zip(blocks, outs, strict=True)
+            ]
+        )
+        on_phi, on_delta = (_total([out[k] for out in outs], self.n_stored) for k in (0, 1))
+        zero = np.zeros(self.dim)
+        return (
+            self.transposed_times(on_phi) if phi else zero,
+            self.transposed_times(on_delta) if delta else zero,
+        )
+
+    def times(self, vector: Vector) -> Vector:
+        """The product of the stored rows with ``vector``: (n_stored,)."""
+        if self.is_sparse:
+            return np.asarray(self.table @ vector, dtype=np.float64)
+        return np.concatenate([self.stored(*block) @ vector for block in self.stored_blocks()])
+
+    def transposed_times(self, factors: Vector) -> Vector:
+        """The sum of the stored rows, each times its factor: (dim,)."""
+        if self.is_sparse:
+            return np.asarray(self.table.T @ factors, dtype=np.float64)
+        parts = [self.stored(first, last).T @ factors[first:last] for first, last in self.stored_blocks()]
+        return np.asarray(_total(parts, self.dim))
+
+    def stored_blocks(self) -> list[tuple[int, int]]:
+        """The table cut into blocks small enough to be copied."""
+        return [(at, min(at + GATHERED, self.n_stored)) for at in range(0, self.n_stored, GATHERED)]
+
+    def state_weights(self) -> Vector:
+        """Total weight of the transitions that start in each stored row: (n_stored,)."""
+        out = np.zeros(self.n_stored)
+        sums.visits(self.records, self.weights, 0, self.n_rows, out)
+        return out
+
+    def column_squares(self) -> Vector:
+        """Sum over rows of weight * phi_j^2: (dim,)."""
+        weights = self.state_weights()
+        if self.is_sparse:
+            return np.asarray(self.table.power(2).T @ weights, dtype=np.float64)
+        parts = [np.square(self.stored(first, last)).T @ weights[first:last] for first, last in self.stored_blocks()]
+        return np.asarray(_total(parts, self.dim))
+
+    def maxima(self) -> tuple[float, float]:
+        """Largest weight*|phi|^2 and weight*ratio^2*|delta|^2 over the rows."""
+        kernel = sums.sparse_maxima if self.is_sparse else sums.dense_maxima
+        blocks = cut(self.n_rows, self.entries, 1)
+        found: list[tuple[float, float]] = [(0.0, 0.0)] * len(blocks)
+
+        def look(k: int) -> None:
+            found[k] = kernel(self.view, *blocks[k])
+
+        run_all([partial(look, k) for k in range(len(blocks))])
+        return max(pair[0] for pair in found), max(pair[1] for pair in found)
+
+    def stored(self, first: int, last: int) -> NDArray[np.float64]:
+        """Stored rows ``first`` to ``last`` as a dense float64 matrix without padding."""
+        part = self.table[first:last]
+        if self.is_sparse:
+            part = part.toarray()
+        return np.asarray(part[:, : self.dim], dtype=np.float64)
+
+    def subset(self, size: int, rng: np.random.Generator) -> NDArray[np.int32]:
+        """A uniformly random set of ``size`` rows, in increasing order, without anything of size 8 n."""
+        return draw_subset(self.n_rows, size, rng)
+
+
+def draw_subset(n_rows: int, size: int, rng: np.random.Generator) -> NDArray[np.int32]:
+    """Draw ``size`` of ``n_rows`` rows without replacement: distinct draws are marked until there are enough.
+
+    Where more than half is wanted the rows left out are drawn instead, so that few draws fall twice on one row.
+    """
+    keep = 2 * size <= n_rows
+    missing = size if keep else n_rows - size
+    bits = np.zeros(n_rows // 64 + 1, np.uint64)
+    while missing:
+        missing = sums.mark(bits, rng.integers(0, n_rows, size=missing, dtype=np.int32), missing)
+    out = np.empty(size, np.int32)
+    sums.marked(bits, n_rows, keep, out)
+    return out
+
+
+def _total(parts: list[Any], shape: Any) -> Any:
+    """The parts added in order; zeros where there are none."""
+    out = np.zeros(shape)
+    for part in parts:
+        if part is not None:
+            out += part
+    return out

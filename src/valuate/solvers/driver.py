@@ -1,0 +1,154 @@
+"""The one driver of all stochastic methods: epochs cut into chunks of rows, measured and watched in between."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from valuate._kernels import loop
+from valuate.errors import InputTypeError
+from valuate.solvers import steps
+from valuate.solvers.points import point_for
+from valuate.solvers.request import Request
+from valuate.solvers.watch import Watch
+
+if TYPE_CHECKING:
+    from valuate.solution import Solution, Status
+    from numpy.typing import NDArray
+
+    from valuate.problem import Problem
+
+    Vector = NDArray[np.float64]
+
+#: Rows of a chunk: their order fits in cache, and a run that diverges is seen after so many steps at most.
+CHUNK = 1 << 15
+
+
+class Reference(Enum):
+    """What a step compares a row's gradient with."""
+
+    NOTHING = "nothing"
+    ANCHOR = "anchor"
+    MEMORY = "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """A plan: how many rows the mean is taken over, and how many steps follow."""
+
+    mean_rows: int
+    steps: int
+
+
+class Method(Protocol):
+    """What the driver needs of a method."""
+
+    reference: Any
+    step_theta: Any
+    step_omega: Any
+
+    def plan(self, n_rows: int, epoch: int, rng: np.random.Generator) -> Epoch:
+        """The plan of an epoch."""
+
+
+class Run:
+    """One run: the base point, the moving point, and what has been spent."""
+
+    def __init__(self, method: Method, problem: Problem, request: Request) -> None:
+        self.problem, self.rows, self.request = problem, problem.rows, request
+        self.rng: np.random.Generator = request.seed
+        self.theta, self.omega = request.start(problem)
+        self.method = method
+        self.row_visits = self.setup_visits = self.epoch = 0
+        self.limit = None if request.epochs is not None else round(request.passes * problem.n_rows)
+        self.reference: Any = loop.Fixed(1.0 if method.reference is Reference.NOTHING else 0.0)
+        self.point: Any = None
+        self.watch = Watch(self)
+
+    def go(self) -> Solution:
+        """Run to the end of the budget, or until the watch has a reason to stop."""
+        if not self.rows.records["reward"].any():
+            return self.watch.at_zero("every reward is 0")
+        self._choose_steps()
+        direction = loop.Saddle(float(self.method.step_theta), float(self.method.step_omega), self.problem.ridge)
+        self.point = point_for(self.rows, direction, single=self.method.reference is Reference.ANCHOR)
+        if self.method.reference is Reference.NOTHING:
+            self._rebase_to_zero()
+        ended = self.watch.begin()
+        while ended is None and self._has_budget():
+            plan = self.method.plan(self.rows.n_rows, self.epoch, self.rng)
+            ended = self._take_mean(plan.mean_rows) or self._take_steps(plan.steps)
+            if ended is None:
+                self.epoch += 1
+                ended = self.watch.epoch_ended()
+        return self.watch.finish(ended)
+
+    def position(self) -> tuple[Vector, Vector]:
+        """Where the run is now."""
+        if self.point is None:
+            return self.theta, self.omega
+        x, y = self.point.read()
+        return self.theta + x, self.omega + y
+
+    def _choose_steps(self) -> None:
+        given = {"step_theta": self.method.step_theta, "step_omega": self.method.step_omega}
+        if "auto" in given.values():
+            safe = dict(zip(given, steps.saddle_steps(self.problem), strict=True))
+            self.setup_visits += self.rows.n_rows
+            chosen = {name: safe[name] if value == "auto" else value for name, value in given.items()}
+            self.method = replace(self.method, **chosen)  # type: ignore[type-var]
+
+    def _rebase_to_zero(self) -> None:
+        """Without a reference there is no point to be displaced from: the moving point is the whole of it."""
+        self.point.place(self.theta, self.omega)
+        self.theta, self.omega = np.zeros_like(self.theta), np.zeros_like(self.omega)
+
+    def _has_budget(self) -> bool:
+        if self.limit is None:
+            return self.epoch < int(self.request.epochs)
+        return self.row_visits < self.limit
+
+    def _room(self, wanted: int) -> int:
+        return wanted if self.limit is None else min(wanted, self.limit - self.row_visits)
+
+    def _take_mean(self, wanted: int) -> Status | None:
+        """Take the mean gradient where the run stands and make that point the reference."""
+        if wanted == 0:
+            return None
+        count = self._room(wanted)
+        self.theta, self.omega = self.position()
+        self.point.place(None, None)
+        order = None if count == self.rows.n_rows else self.rows.subset(count, self.rng)
+        mean = self.problem.mean_gradient(self.theta, self.omega, order)
+        self.row_visits += count
+        self.point.drift(*mean)
+        if self.method.reference is Reference.MEMORY:
+            self.reference = loop.Memory(np.zeros((self.rows.n_rows, 2)), 1.0 / self.rows.n_rows)
+        return self.watch.moved(0.0)
+
+    def _take_steps(self, wanted: int) -> Status | None:
+        left = self._room(wanted)
+        while left > 0:
+            size = min(left, CHUNK, self.watch.until_next_point())
+            order = self.rng.integers(0, self.rows.n_rows, size=size, dtype=np.int32)
+            view, local = self.rows.chunk(order)
+            pulled = self.point.advance(view, self.reference, local, order)
+            self.row_visits += size
+            left -= size
+            ended = self.watch.moved(pulled)
+            if ended is not None:
+                return ended
+        return None
+
+
+def run(method: Any, problem: Problem, request: Request) -> Solution:
+    """Run ``method`` on ``problem``; the body of every stochastic ``solve``."""
+    if not hasattr(problem, "mean_gradient"):
+        raise InputTypeError(
+            f"problem must be a Problem, not {type(problem).__name__}. Build one with Problem.from_transitions, "
+            "from_arrays or from_table."
+        )
+    return Run(method, problem, request).go()

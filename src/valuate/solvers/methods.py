@@ -1,0 +1,222 @@
+"""The stochastic methods of the paper: a reference and a plan each; the driver does the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from valuate import _checks
+from valuate.errors import InputError
+from valuate.solvers import driver
+from valuate.solvers.driver import Epoch, Reference
+from valuate.solvers.request import Callback, Request
+from valuate.solvers.steps import read_step
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike
+
+    from valuate.problem import Problem
+    from valuate.solution import Solution
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stochastic:
+    """What all stochastic methods share.
+
+    Parameters
+    ----------
+    step_theta, step_omega : float or "auto"
+        Step sizes. "auto" is .3 / max w rho^2 |delta|^2 and .5 / max w |phi|^2 over the rows, each maximum plus the
+        ridge; it costs one measuring visit to each row, and the solution's ``solver`` holds the numbers.
+    """
+
+    step_theta: float | str = "auto"
+    step_omega: float | str = "auto"
+    reference: ClassVar[Reference]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "step_theta", read_step("step_theta", self.step_theta))
+        object.__setattr__(self, "step_omega", read_step("step_omega", self.step_omega))
+
+    def plan(self, n_rows: int, epoch: int, rng: np.random.Generator) -> Epoch:
+        """Rows in the mean and inner steps of epoch ``epoch``, counted from 0."""
+        raise NotImplementedError
+
+    def solve(
+        self,
+        problem: Problem,
+        *,
+        passes: float | None = None,
+        epochs: int | None = None,
+        tolerance: float | None = None,
+        record: float | str | None = None,
+        seed: int | np.random.Generator = 0,
+        theta: ArrayLike | None = None,
+        omega: ArrayLike | None = None,
+        callback: Callback | None = None,
+    ) -> Solution:
+        """Run the method on a problem.
+
+        Parameters
+        ----------
+        problem : Problem
+        passes, epochs : float, int
+            The budget: row visits in multiples of the number of rows, kept to the row; or epochs. Give one;
+            100 passes when neither is given.
+        tolerance : float, optional
+            Stop once the relative residual is at most this. Checked about once a pass, at ends of epochs.
+        record : float or "epoch", optional
+            Record the MSPBE every so many passes, or at each epoch's end; in ``solution.trace``.
+        seed : int or numpy.random.Generator
+            One seed, one path.
+        theta, omega : (dim,) array, optional
+            Where to start; zeros otherwise. Not changed.
+        callback : callable, optional
+            Called with a `Progress` at each epoch's end and each recorded point; a true answer stops the run.
+
+        Returns
+        -------
+        Solution
+
+        Raises
+        ------
+        InputError, InputTypeError
+            For budgets, tolerances or starting points that make no sense.
+        """
+        return driver.run(
+            self,
+            problem,
+            Request(passes, epochs, tolerance, record, seed, theta, omega, callback),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GTD2(Stochastic):
+    """Gradient temporal difference learning (paper, section 4): no reference, the noise of a row stays in the step."""
+
+    reference: ClassVar[Reference] = Reference.NOTHING
+
+    def plan(self, n_rows: int, epoch: int, rng: np.random.Generator) -> Epoch:
+        """See `Stochastic.plan`."""
+        return Epoch(mean_rows=0, steps=n_rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SAGA(Stochastic):
+    """SAGA for policy evaluation (Du et al. 2017): the last gradient of every row is remembered, as two numbers.
+
+    The first epoch visits every row once more, to fill the memory. The ridge is not remembered but applied exactly.
+    """
+
+    reference: ClassVar[Reference] = Reference.MEMORY
+
+    def plan(self, n_rows: int, epoch: int, rng: np.random.Generator) -> Epoch:
+        """See `Stochastic.plan`."""
+        return Epoch(mean_rows=n_rows if epoch == 0 else 0, steps=n_rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SVRG(Stochastic):
+    """Stochastic variance-reduced gradient for policy evaluation (paper, section 4; Du et al. 2017).
+
+    Parameters
+    ----------
+    steps_per_row : float
+        Inner steps of an epoch, as a multiple of the number of rows (K/n in the paper).
+    """
+
+    steps_per_row: float = 1.0
+    reference: ClassVar[Reference] = Reference.ANCHOR
+
+    def __post_init__(self) -> None:
+        Stochastic.__post_init__(self)
+        _set_number(self, "steps_per_row", above=0.0)
+
+    def plan(self, n_rows: int, epoch: int, rng: np.random.Generator) -> Epoch:
+        """See `Stochastic.plan`."""
+        return Epoch(mean_rows=n_rows, steps=max(1, round(self.steps_per_row * n_rows)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchingSVRG(SVRG):
+    """Batching SVRG (paper, Algorithm 1): the mean is taken over a batch that grows from epoch to epoch.
+
+    The batch starts at the floor of ``initial_fraction`` * n and is multiplied by ``growth`` and floored after every
+    epoch, up to n: the schedule of the paper's experiments. With ``variance`` it follows Corollary 1 instead:
+    B_m = n variance / (variance + n alpha rho^m), floored.
+
+    Parameters
+    ----------
+    initial_fraction : float
+        In (0, 1]; the first batch has at least one row.
+    growth : float
+        At least 1.
+    variance, alpha, rho : float
+        Xi^2, a bound on the sample variance of the gradients; and the constants of the corollary, rho below 1.
+    steps_per_row : float
+        Inner steps of an epoch, as a multiple of the number of rows.
+    """
+
+    initial_fraction: float = 0.1
+    growth: float = 1.05
+    variance: float | None = None
+    alpha: float = 1.0
+    rho: float = 0.6
+
+    def __post_init__(self) -> None:
+        SVRG.__post_init__(self)
+        _set_number(self, "initial_fraction", above=0.0, high=1.0)
+        _set_number(self, "growth", low=1.0)
+        _set_number(self, "alpha", above=0.0)
+        _set_number(self, "rho", above=0.0)
+        if self.rho >= 1.0:
+            raise InputError(f"rho must be below 1, so that the batch grows, not {self.rho:g}.")
+        if self.variance is not None:
+            _set_number(self, "variance", above=0.0)
+
+    def plan(self, n_rows: int, epoch: int, rng: np.random.Generator) -> Epoch:
+        """See `Stochastic.plan`."""
+        return Epoch(mean_rows=self.batch(n_rows, epoch), steps=max(1, round(self.steps_per_row * n_rows)))
+
+    def batch(self, n_rows: int, epoch: int) -> int:
+        """Rows in the mean of epoch ``epoch``."""
+        if self.variance is not None:
+            shrink = n_rows * self.alpha * self.rho**epoch
+            return min(n_rows, max(1, int(n_rows * self.variance / (self.variance + shrink))))
+        size = max(1, int(self.initial_fraction * n_rows))
+        for _ in range(epoch):
+            grown = int(size * self.growth)
+            if size >= n_rows or grown == size:  # full, or the floor has caught it
+                break
+            size = grown
+        return min(size, n_rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SCSG(Stochastic):
+    """Stochastically controlled stochastic gradient (paper, Algorithm 2).
+
+    The mean is taken over a batch of B rows; the number of inner steps is geometric with mean B.
+
+    Parameters
+    ----------
+    batch_fraction : float
+        B / n, in (0, 1]; a batch has at least one row.
+    """
+
+    batch_fraction: float = 0.1
+    reference: ClassVar[Reference] = Reference.ANCHOR
+
+    def __post_init__(self) -> None:
+        Stochastic.__post_init__(self)
+        _set_number(self, "batch_fraction", above=0.0, high=1.0)
+
+    def plan(self, n_rows: int, epoch: int, rng: np.random.Generator) -> Epoch:
+        """See `Stochastic.plan`. B/(B+1) is the probability of going on, counted from 0 steps."""
+        size = max(1, int(self.batch_fraction * n_rows))
+        return Epoch(mean_rows=size, steps=int(rng.geometric(1 / (size + 1))) - 1)
+
+
+def _set_number(method: Any, name: str, **bounds: float) -> None:
+    object.__setattr__(method, name, _checks.number(name, getattr(method, name), **bounds))

@@ -1,0 +1,144 @@
+"""The moving point of a run, in the memory that its layout's kernels like."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from valuate._kernels import blocks, layouts, loop
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from valuate.rows import Rows
+
+    Vector = NDArray[np.float64]
+
+#: Steps that sparse coordinates may sleep before all of them are made current.
+LONGEST_SLEEP = 1 << 22
+
+
+class Point(Protocol):
+    """A displacement (x, y) from the reference point, and the drift that every step applies to it."""
+
+    def place(self, x: Vector | None, y: Vector | None) -> None:
+        """Go to a displacement; None is zero."""
+
+    def drift(self, mean_theta: Vector | None, mean_omega: Vector | None) -> None:
+        """Set the mean gradient of the reference; None is zero."""
+
+    def advance(self, view: Any, reference: Any, local: Any, order: Any) -> float:
+        """Take the steps of a chunk; returns the size of all pulls."""
+
+    def read(self) -> tuple[Vector, Vector]:
+        """The displacement, float64, (dim,) each."""
+
+
+def point_for(rows: Rows, direction: loop.Saddle, *, single: bool) -> Point:
+    """The point for a layout; ``single`` allows the precision of the rows where that is float32."""
+    if rows.is_sparse:
+        return SparsePoint(rows, direction)
+    return DensePoint(rows, direction, rows.dtype if single else np.dtype(np.float64))
+
+
+class DensePoint:
+    """Four padded vectors; a fixed reference takes the tuned blocks, anything else the plain loop."""
+
+    def __init__(self, rows: Rows, direction: loop.Saddle, dtype: np.dtype[Any]) -> None:
+        self.rows, self.direction = rows, direction
+        self.state = loop.DenseState(*(rows.pad(None, dtype) for _ in range(4)))
+        row_bytes = rows.width * rows.dtype.itemsize
+        cached = rows.n_stored * row_bytes <= blocks.CACHED_BYTES
+        self.ask = np.uint64(0 if cached or row_bytes > blocks.PREFETCH_BYTES else row_bytes)
+
+    def place(self, x: Vector | None, y: Vector | None) -> None:
+        """See `Point`."""
+        _write(self.state.x, x)
+        _write(self.state.y, y)
+
+    def drift(self, mean_theta: Vector | None, mean_omega: Vector | None) -> None:
+        """See `Point`."""
+        _write(self.state.drift_theta, mean_theta, self.direction.step_theta)
+        _write(self.state.drift_omega, mean_omega, self.direction.step_omega)
+
+    def advance(self, view: Any, reference: Any, local: Any, order: Any) -> float:
+        """See `Point`."""
+        done, pulled = 0, 0.0
+        s_theta, s_omega, ridge = self.direction
+        if isinstance(reference, loop.Fixed):
+            if ridge == 0.0:
+                done = len(local) // 4 * 4
+                pulled = blocks.advance_fours(view, local, self.state, s_theta, s_omega, reference.reward, self.ask)
+            else:
+                done = len(local) // 2 * 2
+                pulled = blocks.advance_pairs(
+                    view, local, self.state, s_theta, s_omega, ridge, reference.reward, self.ask
+                )
+        if done < len(local):
+            rest = local[done:]
+            pulled += loop.advance(view, reference, self.direction, rest, order[done:], self.state, 0.0)
+        return float(pulled)
+
+    def read(self) -> tuple[Vector, Vector]:
+        """See `Point`."""
+        dim = self.rows.dim
+        return self.state.x[:dim].astype(np.float64), self.state.y[:dim].astype(np.float64)
+
+
+class SparsePoint:
+    """One cache line a coordinate; coordinates sleep until a row touches them."""
+
+    def __init__(self, rows: Rows, direction: loop.Saddle) -> None:
+        self.direction = direction
+        cells = layouts.aligned_zeros((rows.dim, 8), np.float64)
+        fine = coarse = np.zeros((1, 4))
+        if direction.ridge > 0:
+            fine, coarse = _powers(direction)
+        self.state = loop.SparseState(cells, fine, coarse)
+        self.clock = 0
+
+    def place(self, x: Vector | None, y: Vector | None) -> None:
+        """See `Point`."""
+        self._wake()
+        self.state.cells[:, 0] = 0.0 if x is None else x
+        self.state.cells[:, 1] = 0.0 if y is None else y
+
+    def drift(self, mean_theta: Vector | None, mean_omega: Vector | None) -> None:
+        """See `Point`."""
+        self._wake()
+        self.state.cells[:, 2] = 0.0 if mean_theta is None else self.direction.step_theta * mean_theta
+        self.state.cells[:, 3] = 0.0 if mean_omega is None else self.direction.step_omega * mean_omega
+
+    def advance(self, view: Any, reference: Any, local: Any, order: Any) -> float:
+        """See `Point`."""
+        if self.clock + len(local) >= LONGEST_SLEEP:
+            self._wake()
+        pulled = loop.advance(view, reference, self.direction, local, order, self.state, float(self.clock))
+        self.clock += len(local)
+        return float(pulled)
+
+    def read(self) -> tuple[Vector, Vector]:
+        """See `Point`."""
+        self._wake()
+        return self.state.cells[:, 0].copy(), self.state.cells[:, 1].copy()
+
+    def _wake(self) -> None:
+        if self.clock:
+            loop.settle_all(self.state, self.direction, float(self.clock))
+            self.clock = 0
+
+
+def _write(target: Any, vector: Vector | None, factor: float = 1.0) -> None:
+    if vector is None:
+        target[:] = 0
+    else:
+        target[: len(vector)] = factor * vector
+
+
+def _powers(direction: loop.Saddle) -> tuple[Any, Any]:
+    """Powers 0 to 255 of the ridge's map and, 256 steps apart, those beyond."""
+    s_theta, s_omega, ridge = direction
+    fine = loop.powers(s_theta, s_omega, np.array([1.0, -ridge, 1.0, 0.0]), loop.COARSE + 1)
+    coarse = loop.powers(s_theta, s_omega, fine[loop.COARSE].copy(), LONGEST_SLEEP // loop.COARSE + 1)
+    return fine[: loop.COARSE].copy(), coarse

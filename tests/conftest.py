@@ -1,0 +1,7 @@
+"""Settings of the whole test run."""
+
+from hypothesis import settings
+
+# The first example of a property may compile a kernel, so no example has a deadline. Runs repeat each other exactly.
+settings.register_profile("valuate", deadline=None, derandomize=True, max_examples=50)
+settings.load_profile("valuate")
