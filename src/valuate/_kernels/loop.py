@@ -55,7 +55,13 @@ class DenseState(NamedTuple):
 
 
 class SparseState(NamedTuple):
-    """One cache line a coordinate, (d, 8): x, y, drift_theta, drift_omega, clock; powers of the ridge's map."""
+    """One cache line a coordinate, (d, 8): x, y, drift_theta, drift_omega, clock. Without ridge."""
+
+    cells: Any
+
+
+class RidgedState(NamedTuple):
+    """As `SparseState`, with the powers of the ridge's map: 0 to 255, and every 256th."""
 
     cells: Any
     fine: Any
@@ -141,50 +147,49 @@ def _ask_ahead(rows, state, order, k):
 
     def sparse(rows, state, order, k):
         n = np.uint64(order.size)
+        records, indptr, indices, data, cells = rows.records, rows.indptr, rows.indices, rows.data, state.cells
         if k + np.uint64(16) < n:
-            prefetch(rows.records, np.uint64(order[k + np.uint64(16)]), np.uint64(32))
+            prefetch(records, np.uint64(order[k + np.uint64(16)]), np.uint64(32))
         if k + np.uint64(10) < n:
-            record = rows.records[order[k + np.uint64(10)]]
-            prefetch(rows.indptr, np.uint64(record.state), np.uint64(16))
-            prefetch(rows.indptr, np.uint64(record.next), np.uint64(16))
+            record = records[order[k + np.uint64(10)]]
+            prefetch(indptr, np.uint64(record.state), np.uint64(16))
+            prefetch(indptr, np.uint64(record.next), np.uint64(16))
         if k + np.uint64(5) < n:
-            record = rows.records[order[k + np.uint64(5)]]
-            for stored in (record.state, record.next):
-                first, last = np.uint64(rows.indptr[stored]), np.uint64(rows.indptr[stored + 1])
-                prefetch(rows.indices, first, (last - first) * np.uint64(rows.indices.itemsize))
-                prefetch(rows.data, first, (last - first) * np.uint64(rows.data.itemsize))
+            record = records[order[k + np.uint64(5)]]
+            for part in range(2):
+                stored = np.uint64(record.state if part == 0 else record.next)
+                first, last = np.uint64(indptr[stored]), np.uint64(indptr[stored + np.uint64(1)])
+                # One line more than the bytes need, as rows do not begin at one.
+                prefetch(indices, first, (last - first) * np.uint64(indices.itemsize) + np.uint64(63))
+                prefetch(data, first, (last - first) * np.uint64(data.itemsize) + np.uint64(63))
         if k + np.uint64(1) < n:
-            record = rows.records[order[k + np.uint64(1)]]
-            indices, cells = rows.indices, state.cells
-            for stored in (record.state, record.next):
-                for i in range(np.uint64(rows.indptr[stored]), np.uint64(rows.indptr[stored + 1])):
+            record = records[order[k + np.uint64(1)]]
+            for part in range(2):
+                stored = np.uint64(record.state if part == 0 else record.next)
+                for i in range(np.uint64(indptr[stored]), np.uint64(indptr[stored + np.uint64(1)])):
                     prefetch(cells, np.uint64(indices[i]), np.uint64(40))
 
     return sparse
 
 
 @njit(fastmath=FASTMATH, nogil=True, forceinline=True)
-def catch_up(cells, fine, coarse, direction, j, now):
-    """Make coordinate ``j`` current: apply the steps since it was last touched, in closed form."""
-    lag = now - cells[j, 4]
-    if lag == 0.0:
-        return
-    cells[j, 4] = now
-    x, y, mt, mo = cells[j, 0], cells[j, 1], cells[j, 2], cells[j, 3]
-    if direction.ridge == 0.0:
-        cells[j, 0] = x - lag * mt
-        cells[j, 1] = y - lag * mo
-        return
-    trace, det = direction.step_omega, direction.step_theta * direction.step_omega
-    steps = np.uint64(lag)
-    near, far = steps % np.uint64(COARSE), steps // np.uint64(COARSE)
-    a, b, p, q = fine[near, 0], fine[near, 1], fine[near, 2], fine[near, 3]
-    if far > np.uint64(0):
-        a2, b2, p2, q2 = coarse[far, 0], coarse[far, 1], coarse[far, 2], coarse[far, 3]
-        p, q = p + a * p2 - det * b * q2, q + a * q2 + b * p2 + trace * b * q2
-        a, b = a * a2 - det * b * b2, a * b2 + b * a2 + trace * b * b2
-    cells[j, 0] = a * x - b * direction.step_theta * y - p * mt + q * direction.step_theta * mo
-    cells[j, 1] = a * y + b * direction.step_omega * (x + y) - p * mo - q * direction.step_omega * (mt + mo)
+def compose(a, b, p, q, a2, b2, p2, q2, trace, det):
+    """The powers k + k2 from those of k and k2; see `powers`. Scalars only: arrays would be counted at each call."""
+    return (
+        a * a2 - det * b * b2,
+        a * b2 + b * a2 + trace * b * b2,
+        p + a * p2 - det * b * q2,
+        q + a * q2 + b * p2 + trace * b * q2,
+    )
+
+
+@njit(fastmath=FASTMATH, nogil=True, forceinline=True)
+def slept(x, y, mt, mo, a, b, p, q, s_theta, s_omega):
+    """(x, y) after the steps whose map is aI + bN and whose drifts sum to pI + qN times (mt, mo)."""
+    return (
+        a * x - b * s_theta * y - p * mt + q * s_theta * mo,
+        a * y + b * s_omega * (x + y) - p * mo - q * s_omega * (mt + mo),
+    )
 
 
 @overload(residuals, jit_options=INLINE)
@@ -203,25 +208,51 @@ def _residuals(rows, state, direction, record, now):
 
         return dense
 
-    def sparse(rows, state, direction, record, now):
-        cells, fine, coarse = state.cells, state.fine, state.coarse
-        indices, data = rows.indices, rows.data
+    if state.instance_class is SparseState:
+
+        def sparse(rows, state, direction, record, now):
+            indptr, indices, data, cells = rows.indptr, rows.indices, rows.data, state.cells
+            u = v = 0.0
+            for part in range(2):
+                stored = np.uint64(record.state if part == 0 else record.next)
+                on_u, on_v = (1.0, 1.0) if part == 0 else (0.0, -record.discount)
+                for i in range(np.uint64(indptr[stored]), np.uint64(indptr[stored + np.uint64(1)])):
+                    j = np.uint64(indices[i])
+                    lag = now - cells[j, 4]
+                    x, y = cells[j, 0] - lag * cells[j, 2], cells[j, 1] - lag * cells[j, 3]
+                    cells[j, 0], cells[j, 1], cells[j, 4] = x, y, now
+                    u += on_u * data[i] * y
+                    v += on_v * data[i] * x
+            return u, v
+
+        return sparse
+
+    def ridged(rows, state, direction, record, now):
+        indptr, indices, data, cells = rows.indptr, rows.indices, rows.data, state.cells
+        fine, coarse = state.fine, state.coarse
+        s_theta, s_omega = direction.step_theta, direction.step_omega
         u = v = 0.0
-        for i in range(np.uint64(rows.indptr[record.state]), np.uint64(rows.indptr[record.state + 1])):
-            j = np.uint64(indices[i])
-            catch_up(cells, fine, coarse, direction, j, now)
-            u += data[i] * cells[j, 1]
-            v += data[i] * cells[j, 0]
-        if record.discount != 0.0:
-            ahead = 0.0
-            for i in range(np.uint64(rows.indptr[record.next]), np.uint64(rows.indptr[record.next + 1])):
+        for part in range(2):
+            stored = np.uint64(record.state if part == 0 else record.next)
+            on_u, on_v = (1.0, 1.0) if part == 0 else (0.0, -record.discount)
+            for i in range(np.uint64(indptr[stored]), np.uint64(indptr[stored + np.uint64(1)])):
                 j = np.uint64(indices[i])
-                catch_up(cells, fine, coarse, direction, j, now)
-                ahead += data[i] * cells[j, 0]
-            v -= record.discount * ahead
+                steps = np.uint64(now - cells[j, 4])
+                near, far = steps % np.uint64(COARSE), steps // np.uint64(COARSE)
+                a, b, p, q = fine[near, 0], fine[near, 1], fine[near, 2], fine[near, 3]
+                if far > np.uint64(0):
+                    a, b, p, q = compose(
+                        a, b, p, q, coarse[far, 0], coarse[far, 1], coarse[far, 2], coarse[far, 3],
+                        s_omega, s_theta * s_omega,
+                    )  # fmt: skip
+                x, y = cells[j, 0], cells[j, 1]
+                x, y = slept(x, y, cells[j, 2], cells[j, 3], a, b, p, q, s_theta, s_omega)
+                cells[j, 0], cells[j, 1], cells[j, 4] = x, y, now
+                u += on_u * data[i] * y
+                v += on_v * data[i] * x
         return u, v
 
-    return sparse
+    return ridged
 
 
 @overload(settle, jit_options=INLINE)
@@ -250,35 +281,40 @@ def _settle(rows, state, direction, reference, record, now, f, h):
         return dense
 
     def sparse(rows, state, direction, reference, record, now, f, h):
-        cells, fine, coarse = state.cells, state.fine, state.coarse
-        indices, data = rows.indices, rows.data
-        for i in range(np.uint64(rows.indptr[record.state]), np.uint64(rows.indptr[record.state + 1])):
-            j = np.uint64(indices[i])
-            catch_up(cells, fine, coarse, direction, j, now + 1.0)
-            cells[j, 0] += f * data[i]
-            cells[j, 1] += h * data[i]
-            if learns:
-                cells[j, 2] -= reference.share * f * data[i]
-                cells[j, 3] -= reference.share * h * data[i]
-        if record.discount != 0.0:
-            pull = -f * record.discount
-            for i in range(np.uint64(rows.indptr[record.next]), np.uint64(rows.indptr[record.next + 1])):
+        indptr, indices, data, cells = rows.indptr, rows.indices, rows.data, state.cells
+        e_theta, e_omega = direction.step_theta * direction.ridge, direction.step_omega * direction.ridge
+        for part in range(2):
+            stored = np.uint64(record.state if part == 0 else record.next)
+            on_x, on_y = (f, h) if part == 0 else (-f * record.discount, 0.0)
+            for i in range(np.uint64(indptr[stored]), np.uint64(indptr[stored + np.uint64(1)])):
                 j = np.uint64(indices[i])
-                catch_up(cells, fine, coarse, direction, j, now + 1.0)
-                cells[j, 0] += pull * data[i]
+                # 1, or 0 where the state's row has brought a coordinate of the next state along already.
+                lag = now + 1.0 - cells[j, 4]
+                x, y = cells[j, 0], cells[j, 1]
+                cells[j, 0] = x + on_x * data[i] - lag * (cells[j, 2] - e_theta * y)
+                cells[j, 1] = y + on_y * data[i] - lag * (cells[j, 3] + e_omega * (x + y))
+                cells[j, 4] = now + 1.0
                 if learns:
-                    cells[j, 2] -= reference.share * pull * data[i]
+                    cells[j, 2] -= reference.share * on_x * data[i]
+                    cells[j, 3] -= reference.share * on_y * data[i]
 
     return sparse
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
-def settle_all(state, direction, now):
+def wake_all(cells, fine, coarse, s_theta, s_omega, now):
     """Make every sparse coordinate current and set its clock back to 0."""
-    cells, fine, coarse = state.cells, state.fine, state.coarse
     for j in range(np.uint64(cells.shape[0])):
-        catch_up(cells, fine, coarse, direction, j, now)
-        cells[j, 4] = 0.0
+        steps = np.uint64(now - cells[j, 4])
+        near, far = steps % np.uint64(COARSE), steps // np.uint64(COARSE)
+        a, b, p, q = compose(
+            fine[near, 0], fine[near, 1], fine[near, 2], fine[near, 3],
+            coarse[far, 0], coarse[far, 1], coarse[far, 2], coarse[far, 3],
+            s_omega, s_theta * s_omega,
+        )  # fmt: skip
+        x, y = cells[j, 0], cells[j, 1]
+        x, y = slept(x, y, cells[j, 2], cells[j, 3], a, b, p, q, s_theta, s_omega)
+        cells[j, 0], cells[j, 1], cells[j, 4] = x, y, 0.0
 
 
 @njit(nogil=True, cache=True)

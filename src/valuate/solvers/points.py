@@ -92,10 +92,9 @@ class SparsePoint:
     def __init__(self, rows: Rows, direction: loop.Saddle) -> None:
         self.direction = direction
         cells = layouts.aligned_zeros((rows.dim, 8), np.float64)
-        fine = coarse = np.zeros((1, 4))
-        if direction.ridge > 0:
-            fine, coarse = _powers(direction)
-        self.state = loop.SparseState(cells, fine, coarse)
+        self.powers = _powers(direction)
+        ridged = direction.ridge > 0
+        self.state: Any = loop.RidgedState(cells, *self.powers) if ridged else loop.SparseState(cells)
         self.clock = 0
 
     def place(self, x: Vector | None, y: Vector | None) -> None:
@@ -125,7 +124,8 @@ class SparsePoint:
 
     def _wake(self) -> None:
         if self.clock:
-            loop.settle_all(self.state, self.direction, float(self.clock))
+            s_theta, s_omega, _ = self.direction
+            loop.wake_all(self.state.cells, *self.powers, s_theta, s_omega, float(self.clock))
             self.clock = 0
 
 
