@@ -9,11 +9,11 @@ import numpy.linalg as la
 
 from valuate import _checks, building, metric, moments
 from valuate.errors import InputError
-from valuate.rows import Rows
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from valuate.protocols import RowSource
     from valuate.transitions import Transitions
 
     Vector = NDArray[np.float64]
@@ -39,11 +39,11 @@ class Problem:
     layout : {"dense", "indexed", "sparse"}
         How the features lie in memory.
     ridge : float
-    rows : Rows
-        The rows in memory, which the solvers visit.
+    rows : RowSource
+        Where the rows are, which the solvers visit.
     """
 
-    def __init__(self, rows: Rows, *, ridge: float = 0.0) -> None:
+    def __init__(self, rows: RowSource, *, ridge: float = 0.0) -> None:
         self.rows = rows
         self.ridge = _checks.number("ridge", ridge, low=0.0)
         self.n_rows, self.dim, self.layout = rows.n_rows, rows.dim, rows.layout
@@ -106,7 +106,7 @@ class Problem:
         rewards: ArrayLike,
         next_states: ArrayLike,
         *,
-        discount: ArrayLike = 0.99,
+        discount: ArrayLike = 0.95,
         terminated: ArrayLike | None = None,
         ratios: ArrayLike | None = None,
         weights: ArrayLike | None = None,
@@ -145,9 +145,7 @@ class Problem:
         theta, omega = self.vector("theta", theta), self.vector("omega", omega)
         return self.mean_gradient(theta, omega, None)
 
-    def mean_gradient(
-        self, theta: Vector, omega: Vector, order: NDArray[np.int32] | None
-    ) -> tuple[Vector, Vector]:
+    def mean_gradient(self, theta: Vector, omega: Vector, order: NDArray[np.int32] | None) -> tuple[Vector, Vector]:
         """As `gradient`, the mean over the rows of ``order`` only; the vectors are not checked."""
         count = self.n_rows if order is None else len(order)
         on_phi, on_delta = self.rows.sums(theta, omega, reward=1.0, phi=True, delta=True, order=order)
@@ -164,7 +162,7 @@ class Problem:
         """A, b and C as dense arrays, computed once and kept; do not write to them."""
         if "A" not in self._cache:
             moments.require_room(self.dim, 2)
-            a = moments.cross(self.rows) / self.n_rows
+            a = self.rows.cross() / self.n_rows
             a[np.diag_indices(self.dim)] += self.ridge
             self._cache["A"] = _frozen(a)
         return moments.Moments(self._cache["A"], self.b, self._second_moment())
@@ -243,13 +241,13 @@ class Problem:
     def _second_moment(self) -> NDArray[np.float64]:
         if "C" not in self._cache:
             moments.require_room(self.dim, 2)
-            c = moments.gram(self.rows) / self.n_rows
+            c = self.rows.gram() / self.n_rows
             c[np.diag_indices(self.dim)] += self.ridge
             self._cache["C"] = _frozen(c)
         return np.asarray(self._cache["C"])
 
     def _weighted_rows(self) -> Any:
-        for block in moments.weighted_rows(self.rows):
+        for block in self.rows.weighted_rows():
             yield block / np.sqrt(self.n_rows)
         if self.ridge > 0:
             yield np.sqrt(self.ridge) * np.eye(self.dim)

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from valuate import moments
 from valuate._kernels import layouts, sums
 from valuate._threads import cut, run_all
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     Vector = NDArray[np.float64]
@@ -41,6 +44,9 @@ class Rows:
         self.n_rows = len(records)
         self.n_stored = int(table.shape[0])
         self.is_sparse = layout == "sparse"
+        self.dtype = np.dtype(table.dtype)
+        #: Length of the vectors that the kernels take: dim and the padding of a dense table.
+        self.width = int(table.shape[1])
         self.view: Any = (
             layouts.SparseRows(table.indptr, table.indices, table.data, records, weights)
             if self.is_sparse
@@ -49,16 +55,6 @@ class Rows:
         stored = int(table.nnz) // max(1, self.n_stored) if self.is_sparse else dim
         #: Entries that a visit to a row reads, on average.
         self.entries = max(1, 2 * stored)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the stored features."""
-        return np.dtype(self.table.dtype)
-
-    @property
-    def width(self) -> int:
-        """Length of the vectors that the kernels take: ``dim`` and the padding of a dense table."""
-        return int(self.table.shape[1])
 
     def chunk(self, order: NDArray[np.int32]) -> tuple[Any, NDArray[np.int32]]:
         """A view in which the rows of ``order`` can be visited, and the order within that view."""
@@ -81,11 +77,10 @@ class Rows:
         delta: bool = False,
         order: NDArray[np.int32] | None = None,
     ) -> tuple[Vector, Vector]:
-        """Sum over rows (those of ``order``, or all) of
+        """Sums over the rows of ``order``, or all: on phi and on delta.
 
-        scale*(delta.x - reward*r)*phi + weight*(phi.y)*phi   and of   scale*(phi.y)*delta;
-
-        an absent vector counts as zero, and a sum that is not asked for comes back as zeros.
+        The first is the sum of scale*(delta.x - reward*r)*phi + weight*(phi.y)*phi, the second of
+        scale*(phi.y)*delta. An absent vector counts as zero; a sum that is not asked for comes back as zeros.
         """
         count = self.n_rows if order is None else len(order)
         if FEW * self.n_stored <= count:
@@ -111,9 +106,7 @@ class Rows:
         outs = [(np.zeros(self.n_stored), np.zeros(self.n_stored)) for _ in blocks]
         run_all(
             [
-                partial(
-                    sums.state_scalars, self.records, self.weights, order, first, last, *values, reward, *out
-                )
+                partial(sums.state_scalars, self.records, self.weights, order, first, last, *values, reward, *out)
                 for (first, last), out in zip(blocks, outs, strict=True)
             ]
         )
@@ -154,6 +147,22 @@ class Rows:
             return np.asarray(self.table.power(2).T @ weights, dtype=np.float64)
         parts = [np.square(self.stored(first, last)).T @ weights[first:last] for first, last in self.stored_blocks()]
         return np.asarray(_total(parts, self.dim))
+
+    def gram(self) -> NDArray[np.float64]:
+        """n C without ridge: (dim, dim)."""
+        return moments.gram(self)
+
+    def cross(self) -> NDArray[np.float64]:
+        """n A without ridge: (dim, dim)."""
+        return moments.cross(self)
+
+    def weighted_rows(self) -> Iterator[NDArray[np.float64]]:
+        """Blocks of dense rows X with X'X = n C without ridge."""
+        return moments.weighted_rows(self)
+
+    def any_reward(self) -> bool:
+        """Whether any reward is not 0."""
+        return bool(self.records["reward"].any())
 
     def maxima(self) -> tuple[float, float]:
         """Largest weight*|phi|^2 and weight*ratio^2*|delta|^2 over the rows."""

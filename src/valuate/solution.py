@@ -63,7 +63,9 @@ class Trace:
     def __repr__(self) -> str:
         if not len(self):
             return "Trace(empty)"
-        return f"Trace({len(self)} points, {self.passes[-1]:g} passes, mspbe {self.mspbe[0]:.3g} to {self.mspbe[-1]:.3g})"
+        return (
+            f"Trace({len(self)} points, {self.passes[-1]:g} passes, mspbe {self.mspbe[0]:.3g} to {self.mspbe[-1]:.3g})"
+        )
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -128,5 +130,5 @@ class Solution:
     def __repr__(self) -> str:
         return (
             f"Solution({self.status.value}, {len(self.theta):,} weights, relative residual "
-            f"{self.relative_residual:.2g}, {self.passes:g} passes, {self.seconds:.3g} s)"
+            f"{self.relative_residual:.2g}, {self.passes:.4g} passes, {self.seconds:.3g} s)"
         )

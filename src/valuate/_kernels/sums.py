@@ -7,7 +7,26 @@ alone and adds them in order, so that the result does not depend on how many thr
 import numpy as np
 from numba import njit
 
-from valuate._kernels.layouts import FASTMATH
+from valuate._kernels.layouts import FASTMATH, prefetch
+
+#: Records of rows that are not in sequence are asked for this many rows ahead.
+AHEAD = np.uint64(16)
+
+
+@njit(fastmath=FASTMATH, nogil=True, forceinline=True)
+def _at(order, k, last):
+    """Row number ``k`` of the order, or the last one beyond its end."""
+    at = min(np.uint64(k), np.uint64(last) - np.uint64(1))
+    return at if order is None else np.uint64(order[at])
+
+
+@njit(fastmath=FASTMATH, nogil=True, forceinline=True)
+def _factors(record, weight, counts, u, v, reward, has_y):
+    """Factors of a row on phi and on delta; a row beyond the end counts 0."""
+    on_phi = record.scale * (v - reward * record.reward)
+    if has_y:
+        on_phi += weight * u
+    return counts * on_phi, counts * record.scale * u
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
@@ -15,47 +34,55 @@ def dense_sums(rows, order, first, last, x, y, reward, out_phi, out_delta):
     """Add scale*(delta.x - reward*r)*phi + weight*(phi.y)*phi to out_phi, scale*(phi.y)*delta to out_delta.
 
     Rows ``first`` to ``last`` of ``order``, or of the log where ``order`` is None. A vector or output that is None
-    is left out, at compile time.
+    is left out, at compile time. Rows are taken four at a time, so that the vectors pass through the registers once
+    for four; at the end the last row fills up the four, with factor 0.
     """
-    table, records = rows.table, rows.records
+    table, records, weights = rows.table, rows.records, rows.weights
     width = np.uint64(table.shape[1])
-    weighted = rows.weights.size > 0
-    for k in range(np.uint64(first), np.uint64(last)):
-        row = np.uint64(k) if order is None else np.uint64(order[k])
-        record = records[row]
-        p, q = table[record.state], table[record.next]
-        discount = record.discount
-        on_phi = 0.0
-        u = 0.0
-        if x is not None and y is not None:
-            v = 0.0
+    weighted = weights.size > 0
+    has_x, has_y = x is not None, y is not None
+    end = np.uint64(last)
+    for k in range(np.uint64(first), end, np.uint64(4)):
+        t0, t1 = _at(order, k, last), _at(order, k + np.uint64(1), last)
+        t2, t3 = _at(order, k + np.uint64(2), last), _at(order, k + np.uint64(3), last)
+        r0, r1, r2, r3 = records[t0], records[t1], records[t2], records[t3]
+        p0, p1, p2, p3 = table[r0.state], table[r1.state], table[r2.state], table[r3.state]
+        q0, q1, q2, q3 = table[r0.next], table[r1.next], table[r2.next], table[r3.next]
+        g0, g1, g2, g3 = r0.discount, r1.discount, r2.discount, r3.discount
+        u0 = u1 = u2 = u3 = v0 = v1 = v2 = v3 = 0.0
+        if has_x or has_y:
             for j in range(width):
-                v += (p[j] - discount * q[j]) * x[j]
-                u += p[j] * y[j]
-            on_phi = record.scale * (v - reward * record.reward)
-        elif x is not None:
-            v = 0.0
-            for j in range(width):
-                v += (p[j] - discount * q[j]) * x[j]
-            on_phi = record.scale * (v - reward * record.reward)
-        elif y is not None:
-            for j in range(width):
-                u += p[j] * y[j]
-        else:
-            on_phi = -record.scale * reward * record.reward
-        if y is not None and out_phi is not None:
-            on_phi += (rows.weights[row] if weighted else 1.0) * u
-        on_delta = record.scale * u
-        if out_phi is not None and out_delta is not None:
-            for j in range(width):
-                out_phi[j] += on_phi * p[j]
-                out_delta[j] += on_delta * (p[j] - discount * q[j])
-        elif out_phi is not None:
-            for j in range(width):
-                out_phi[j] += on_phi * p[j]
-        elif out_delta is not None:
-            for j in range(width):
-                out_delta[j] += on_delta * (p[j] - discount * q[j])
+                a0, a1, a2, a3 = p0[j], p1[j], p2[j], p3[j]
+                if x is not None:
+                    xj = x[j]
+                    v0 += (a0 - g0 * q0[j]) * xj
+                    v1 += (a1 - g1 * q1[j]) * xj
+                    v2 += (a2 - g2 * q2[j]) * xj
+                    v3 += (a3 - g3 * q3[j]) * xj
+                if y is not None:
+                    yj = y[j]
+                    u0 += a0 * yj
+                    u1 += a1 * yj
+                    u2 += a2 * yj
+                    u3 += a3 * yj
+        w0 = w1 = w2 = w3 = 1.0
+        if weighted:
+            w0, w1, w2, w3 = weights[t0], weights[t1], weights[t2], weights[t3]
+        c1 = 1.0 if k + np.uint64(1) < end else 0.0
+        c2 = 1.0 if k + np.uint64(2) < end else 0.0
+        c3 = 1.0 if k + np.uint64(3) < end else 0.0
+        f0, d0 = _factors(r0, w0, 1.0, u0, v0, reward, has_y)
+        f1, d1 = _factors(r1, w1, c1, u1, v1, reward, has_y)
+        f2, d2 = _factors(r2, w2, c2, u2, v2, reward, has_y)
+        f3, d3 = _factors(r3, w3, c3, u3, v3, reward, has_y)
+        for j in range(width):
+            a0, a1, a2, a3 = p0[j], p1[j], p2[j], p3[j]
+            if out_phi is not None:
+                out_phi[j] += f0 * a0 + f1 * a1 + f2 * a2 + f3 * a3
+            if out_delta is not None:
+                out_delta[j] += (
+                    d0 * (a0 - g0 * q0[j]) + d1 * (a1 - g1 * q1[j]) + d2 * (a2 - g2 * q2[j]) + d3 * (a3 - g3 * q3[j])
+                )
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
@@ -105,7 +132,11 @@ def state_scalars(records, weights, order, first, last, x, y, reward, on_phi, on
     """
     weighted = weights.size > 0
     for k in range(np.uint64(first), np.uint64(last)):
-        row = np.uint64(k) if order is None else np.uint64(order[k])
+        row = np.uint64(k)
+        if order is not None:
+            row = np.uint64(order[k])
+            if k + AHEAD < np.uint64(last):
+                prefetch(records, np.uint64(order[k + AHEAD]), np.uint64(32))
         record = records[row]
         i, j = np.uint64(record.state), np.uint64(record.next)
         u = y[i]
@@ -192,13 +223,18 @@ def mark(bits, draws, wanted):
 
 @njit(nogil=True, cache=True)
 def marked(bits, n_rows, keep, out):
-    """Write the rows whose mark equals ``keep``, in increasing order, to ``out``."""
+    """Write the rows whose mark equals ``keep``, in increasing order, to ``out``; words without any are skipped."""
     at = 0
-    for row in range(n_rows):
-        bit = bits[np.uint64(row) >> np.uint64(6)] >> (np.uint64(row) & np.uint64(63)) & np.uint64(1)
-        if (bit == np.uint64(1)) == keep and at < out.size:
-            out[at] = row
-            at += 1
+    for place in range(np.uint64(bits.size)):
+        word = bits[place] if keep else ~bits[place]
+        if word == np.uint64(0):
+            continue
+        first = place << np.uint64(6)
+        for bit in range(np.uint64(64)):
+            row = first + bit
+            if word >> bit & np.uint64(1) and row < np.uint64(n_rows):
+                out[at] = row
+                at += 1
     return at
 
 

@@ -128,9 +128,7 @@ def _smallest_minimiser(problem: Problem, a: Matrix, b: Vector, scale: Vector) -
     return np.asarray(found), rank
 
 
-def _judge(
-    problem: Problem, theta: Vector, residual: float, rank: int, tolerance: float | None
-) -> tuple[Status, str]:
+def _judge(problem: Problem, theta: Vector, residual: float, rank: int, tolerance: float | None) -> tuple[Status, str]:
     norm = f"relative residual {residual:.2g}"
     full = rank == problem.dim
     holds = residual <= max(CONSISTENT, tolerance or 0.0)

@@ -16,10 +16,10 @@ from valuate.solvers.request import Request
 from valuate.solvers.watch import Watch
 
 if TYPE_CHECKING:
-    from valuate.solution import Solution, Status
     from numpy.typing import NDArray
 
     from valuate.problem import Problem
+    from valuate.solution import Solution, Status
 
     Vector = NDArray[np.float64]
 
@@ -66,11 +66,13 @@ class Run:
         self.limit = None if request.epochs is not None else round(request.passes * problem.n_rows)
         self.reference: Any = loop.Fixed(1.0 if method.reference is Reference.NOTHING else 0.0)
         self.point: Any = None
+        #: Whether the batch has stopped growing: until then noise does not mean that a run has stalled.
+        self.settled, self._last_mean = True, 0
         self.watch = Watch(self)
 
     def go(self) -> Solution:
         """Run to the end of the budget, or until the watch has a reason to stop."""
-        if not self.rows.records["reward"].any():
+        if not self.rows.any_reward():
             return self.watch.at_zero("every reward is 0")
         self._choose_steps()
         direction = loop.Saddle(float(self.method.step_theta), float(self.method.step_omega), self.problem.ridge)
@@ -80,6 +82,8 @@ class Run:
         ended = self.watch.begin()
         while ended is None and self._has_budget():
             plan = self.method.plan(self.rows.n_rows, self.epoch, self.rng)
+            self.settled = plan.mean_rows <= self._last_mean
+            self._last_mean = plan.mean_rows
             ended = self._take_mean(plan.mean_rows) or self._take_steps(plan.steps)
             if ended is None:
                 self.epoch += 1
@@ -109,7 +113,7 @@ class Run:
     def _has_budget(self) -> bool:
         if self.limit is None:
             return self.epoch < int(self.request.epochs)
-        return self.row_visits < self.limit
+        return bool(self.row_visits < self.limit)
 
     def _room(self, wanted: int) -> int:
         return wanted if self.limit is None else min(wanted, self.limit - self.row_visits)

@@ -11,7 +11,7 @@ from valuate._kernels import blocks, layouts, loop
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from valuate.rows import Rows
+    from valuate.protocols import RowSource
 
     Vector = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ class Point(Protocol):
         """The displacement, float64, (dim,) each."""
 
 
-def point_for(rows: Rows, direction: loop.Saddle, *, single: bool) -> Point:
+def point_for(rows: RowSource, direction: loop.Saddle, *, single: bool) -> Point:
     """The point for a layout; ``single`` allows the precision of the rows where that is float32."""
     if rows.is_sparse:
         return SparsePoint(rows, direction)
@@ -45,7 +45,7 @@ def point_for(rows: Rows, direction: loop.Saddle, *, single: bool) -> Point:
 class DensePoint:
     """Four padded vectors; a fixed reference takes the tuned blocks, anything else the plain loop."""
 
-    def __init__(self, rows: Rows, direction: loop.Saddle, dtype: np.dtype[Any]) -> None:
+    def __init__(self, rows: RowSource, direction: loop.Saddle, dtype: np.dtype[Any]) -> None:
         self.rows, self.direction = rows, direction
         self.state = loop.DenseState(*(rows.pad(None, dtype) for _ in range(4)))
         row_bytes = rows.width * rows.dtype.itemsize
@@ -89,7 +89,7 @@ class DensePoint:
 class SparsePoint:
     """One cache line a coordinate; coordinates sleep until a row touches them."""
 
-    def __init__(self, rows: Rows, direction: loop.Saddle) -> None:
+    def __init__(self, rows: RowSource, direction: loop.Saddle) -> None:
         self.direction = direction
         cells = layouts.aligned_zeros((rows.dim, 8), np.float64)
         self.powers = _powers(direction)

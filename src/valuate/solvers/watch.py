@@ -158,6 +158,8 @@ class Watch:
             return Status.DIVERGED
         if self.residual < (1 - IMPROVEMENT) * self.mark:
             self.mark, self.fruitless = self.residual, 0
+        elif not self.run.settled:
+            self.fruitless = 0
         else:
             self.fruitless += 1
         return Status.STALLED if self.fruitless >= PATIENCE else None
@@ -181,7 +183,7 @@ class Watch:
 
     def _message(self, status: Status) -> str:
         run, tolerance = self.run, self.request.tolerance
-        passes = f"{run.row_visits / self.n_rows:g} passes"
+        passes = f"{run.row_visits / self.n_rows:.4g} passes"
         norm = "C^-1" if self.exact else "diag(C)^-1"
         residual = f"relative residual {self.residual:.2g} in the norm of {norm}"
         name = type(run.method).__name__

@@ -1,0 +1,5 @@
+"""``python -m valuate``."""
+
+from valuate.cli import main
+
+main()

@@ -1,0 +1,18 @@
+"""Which kernels this process had to compile, because they were not in the cache on disk."""
+
+import sys
+
+from numba.core.dispatcher import Dispatcher
+
+
+def compiled_here() -> dict[str, int]:
+    """How many signatures of each kernel were compiled, not loaded; kernels with none are left out."""
+    package = __name__.rpartition(".")[0]
+    found = {}
+    for module in [value for name, value in sys.modules.items() if name.startswith(package + ".")]:
+        for name, kernel in vars(module).items():
+            if isinstance(kernel, Dispatcher) and kernel.py_func.__module__ == module.__name__:
+                misses = sum(kernel.stats.cache_misses.values())
+                if misses:
+                    found[f"{module.__name__}.{name}"] = misses
+    return found

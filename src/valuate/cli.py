@@ -1,0 +1,88 @@
+"""The command line: parse, call, print."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from valuate import __version__
+from valuate.errors import ValuateError
+
+app = typer.Typer(
+    help="Estimate how much reward a policy earns, from a log of transitions.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"valuate {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Options of all commands."""
+
+
+@app.command()
+def demo(
+    seed: Annotated[int, typer.Option(help="Seed of the log.", min=0)] = 0,
+    episodes: Annotated[int, typer.Option(help="Episodes in the log.", min=1)] = 500,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Evaluate a policy from a small log that is made on the spot, and print the value beside the exact one.
+
+    Example: valuate demo --episodes 2000
+    """
+    from valuate import demo as main_job
+
+    found = main_job.run(episodes=episodes, seed=seed)
+    if as_json:
+        typer.echo(json.dumps(found.as_dict(), indent=2))
+    else:
+        main_job.show(found, Console())
+
+
+@app.command()
+def bench(
+    quick: Annotated[bool, typer.Option(help="Smaller sizes: a minute instead of several.")] = False,
+    only: Annotated[list[str] | None, typer.Option(help="Only measurements whose name contains this.")] = None,
+    strict: Annotated[bool, typer.Option(help="Exit with 1 where a target is missed.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Write the JSON to this file as well.", dir_okay=False)] = None,
+) -> None:
+    """Measure the speed of this machine's own limits and of the solvers beside them, as ratios within one run.
+
+    Example: valuate bench --quick --only sparse
+    """
+    from valuate import bench as benchmarks
+
+    report = benchmarks.run_and_show(quick=quick, only=only, quiet=as_json)
+    if as_json:
+        typer.echo(report.to_json())
+    if out is not None:
+        out.write_text(report.to_json() + "\n")
+    if strict and report.missed:
+        raise typer.Exit(1)
+
+
+def main() -> None:
+    """Run the command line; what a user can mend ends with one message and exit code 2."""
+    try:
+        app()
+    except ValuateError as error:
+        Console(stderr=True).print(f"[red]{type(error).__name__}:[/red] {error}", soft_wrap=True)
+        sys.exit(2)

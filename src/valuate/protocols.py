@@ -1,0 +1,80 @@
+"""What a problem and its solvers need of the rows, wherever these are: in memory, in a file, on another machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float64]
+    Matrix = NDArray[np.float64]
+    Order = NDArray[np.int32]
+
+
+class SumsOverRows(Protocol):
+    """Sums over all rows, without ridge and not divided by their number, so that they add over files and shards."""
+
+    n_rows: int
+    dim: int
+    layout: str
+
+    def sums(
+        self,
+        x: Vector | None = None,
+        y: Vector | None = None,
+        *,
+        reward: float = 0.0,
+        phi: bool = False,
+        delta: bool = False,
+        order: Order | None = None,
+    ) -> tuple[Vector, Vector]:
+        """The products with A, its transpose and C, the residual and the gradient; see `Rows.sums`."""
+
+    def column_squares(self) -> Vector:
+        """The diagonal of n C: (dim,)."""
+
+    def gram(self) -> Matrix:
+        """n C: (dim, dim)."""
+
+    def cross(self) -> Matrix:
+        """n A: (dim, dim)."""
+
+    def weighted_rows(self) -> Iterator[Matrix]:
+        """Blocks of dense rows X with X'X = n C."""
+
+    def maxima(self) -> tuple[float, float]:
+        """The largest w |phi|^2 and w rho^2 |delta|^2."""
+
+    def any_reward(self) -> bool:
+        """Whether any reward is not 0."""
+
+
+class RowsByChunk(Protocol):
+    """Rows that can be visited in a given order, a chunk at a time."""
+
+    n_rows: int
+
+    def chunk(self, order: Order) -> tuple[Any, Order]:
+        """A contiguous view in which the rows of ``order`` can be visited, and their places in that view."""
+
+    def subset(self, size: int, rng: np.random.Generator) -> Order:
+        """A uniformly random set of ``size`` rows, in increasing order."""
+
+
+class RowSource(SumsOverRows, RowsByChunk, Protocol):
+    """Both, and what a moving point must know of the memory: its type and its padding."""
+
+    dtype: Any
+    width: int
+    n_stored: int
+    is_sparse: bool
+
+    def pad(self, vector: Vector | None, dtype: Any = ...) -> Any:
+        """A copy of ``vector`` (zeros for None) in aligned memory of the kernels' length."""
+
+    def times(self, vector: Vector) -> Vector:
+        """The product of each stored row with ``vector``: (n_stored,)."""

@@ -1,0 +1,181 @@
+"""What the library computes, written out with explicit d x d matrices in plain NumPy. Shares no code with it.
+
+Every row t of a log has its own
+
+    A_t = w rho phi delta' + e I,    b_t = w rho r phi,    C_t = w phi phi' + e I,    delta = phi - discount * phi',
+
+with w = n * weight / sum of weights, so that A, b and C are plain means over rows. The paper's gradient of a row at
+(theta, omega) is F_t = (-A_t' omega, A_t theta - b_t + C_t omega), and its methods are played as they are printed, on
+row orders and batches that are given.
+"""
+
+import numpy as np
+
+#: Singular values below this share of the largest count as zero.
+CUTOFF = 1e-11
+
+
+class Oracle:
+    """The rows of a log as matrices.
+
+    Parameters
+    ----------
+    phi, next_phi : (n, d) array
+    rewards, discounts : (n,) array
+        A discount is 0 after termination.
+    ratios, weights : (n,) array, optional
+    ridge : float
+    """
+
+    def __init__(self, phi, next_phi, rewards, discounts, ratios=None, weights=None, ridge=0.0):
+        self.phi = np.array(phi, dtype=np.float64)
+        self.n, self.d = self.phi.shape
+        self.r = np.array(rewards, dtype=np.float64)
+        self.ridge = ridge
+        self.rho = np.ones(self.n) if ratios is None else np.array(ratios, dtype=np.float64)
+        weights = np.ones(self.n) if weights is None else np.array(weights, dtype=np.float64)
+        self.w = self.n * weights / weights.sum()
+        self.discounts = np.array(discounts, dtype=np.float64)
+        ahead = np.where(self.discounts[:, None] > 0, np.array(next_phi, dtype=np.float64), 0.0)
+        self.delta = self.phi - self.discounts[:, None] * ahead
+        self.identity = np.eye(self.d)
+
+    # ---- one row
+
+    def data_A(self, t):
+        """A_t without the ridge."""
+        return self.w[t] * self.rho[t] * np.outer(self.phi[t], self.delta[t])
+
+    def data_b(self, t):
+        """b_t."""
+        return self.w[t] * self.rho[t] * self.r[t] * self.phi[t]
+
+    def data_C(self, t):
+        """C_t without the ridge."""
+        return self.w[t] * np.outer(self.phi[t], self.phi[t])
+
+    def data_field(self, t, theta, omega):
+        """F_t without the ridge's part: (2, d)."""
+        a = self.data_A(t)
+        return np.array([-a.T @ omega, a @ theta - self.data_b(t) + self.data_C(t) @ omega])
+
+    def field(self, t, theta, omega):
+        """F_t: (2, d)."""
+        e = self.ridge * self.identity
+        a, c = self.data_A(t) + e, self.data_C(t) + e
+        return np.array([-a.T @ omega, a @ theta - self.data_b(t) + c @ omega])
+
+    def ridge_field(self, theta, omega):
+        """What the ridge adds to F_t, the same for every row: (2, d)."""
+        e = self.ridge * self.identity
+        return np.array([-e @ omega, e @ theta + e @ omega])
+
+    # ---- all rows
+
+    @property
+    def A(self):
+        """Mean of A_t."""
+        return sum(self.data_A(t) for t in range(self.n)) / self.n + self.ridge * self.identity
+
+    @property
+    def b(self):
+        """Mean of b_t."""
+        return sum(self.data_b(t) for t in range(self.n)) / self.n
+
+    @property
+    def C(self):
+        """Mean of C_t."""
+        return sum(self.data_C(t) for t in range(self.n)) / self.n + self.ridge * self.identity
+
+    def mean_field(self, theta, omega, batch=None):
+        """Mean of F_t over the rows of ``batch``, or all: (2, d)."""
+        batch = range(self.n) if batch is None else batch
+        return sum(self.field(t, theta, omega) for t in batch) / len(batch)
+
+    def solve(self):
+        """The theta with A theta = b."""
+        return np.linalg.solve(self.A, self.b)
+
+    def mspbe(self, theta):
+        """1/2 (b - A theta)' C^+ (b - A theta), by a projection on the rows: no matrix is inverted or squared.
+
+        With X the rows of root(w) phi (and root(n e) I below), C = X'X / n and b - A theta = X't / n; so the MSPBE is
+        half the squared length of t projected on the columns of X, over n.
+        """
+        target, slope, basis = self._projection()
+        part = basis.T @ (target - slope @ np.asarray(theta, dtype=np.float64))
+        return 0.5 * float(part @ part) / self.n
+
+    def relative_residual(self, theta):
+        """Root of the MSPBE over that at zero."""
+        return float(np.sqrt(self.mspbe(theta) / self.mspbe(np.zeros(self.d))))
+
+    def smallest_minimiser(self):
+        """The minimiser of the MSPBE with the smallest norm, by least squares on the projected rows."""
+        target, slope, basis = self._projection()
+        return np.linalg.lstsq(basis.T @ slope, basis.T @ target, rcond=CUTOFF)[0]
+
+    def _projection(self):
+        root = np.sqrt(self.w)[:, None]
+        below = np.sqrt(self.n * self.ridge) * self.identity
+        x = np.vstack([root * self.phi, below])
+        lengths = np.sqrt((x**2).sum(axis=0))
+        u, sizes, _ = np.linalg.svd(x / np.where(lengths > 0, lengths, 1), full_matrices=False)
+        basis = u[:, sizes > CUTOFF * sizes[0]]
+        target = np.concatenate([root[:, 0] * self.rho * self.r, np.zeros(self.d)])
+        slope = np.vstack([root * self.rho[:, None] * self.delta, below])
+        return target, slope, basis
+
+    # ---- the methods of the paper
+
+    def gtd2(self, events, steps, start=None):
+        """GTD2: z <- z - s F_t(z). See `anchored` for the arguments."""
+        z, s = self._begin(start, steps)
+        for kind, order in events:
+            assert kind == "steps"
+            for t in order:
+                z = z - s * self.field(t, *z)
+        return z
+
+    def anchored(self, events, steps, start=None):
+        """SVRG, batching SVRG and SCSG: z <- z - s (F_t(z) - F_t(anchor) + mu).
+
+        Parameters
+        ----------
+        events : list of ("mean", batch) and ("steps", order)
+            ``batch`` is None for all rows. A mean makes the current point the anchor.
+        steps : (step_theta, step_omega)
+        start : (theta, omega), optional
+
+        Returns
+        -------
+        (2, d) array, theta and omega
+        """
+        z, s = self._begin(start, steps)
+        anchor = mu = None
+        for kind, order in events:
+            if kind == "mean":
+                anchor, mu = z.copy(), self.mean_field(*z, order)
+            else:
+                for t in order:
+                    z = z - s * (self.field(t, *z) - self.field(t, *anchor) + mu)
+        return z
+
+    def saga(self, events, steps, start=None):
+        """SAGA with a table of every row's last gradient, without the ridge, whose part is taken where z is."""
+        z, s = self._begin(start, steps)
+        table = None
+        for kind, order in events:
+            if kind == "mean":
+                assert table is None
+                table = np.array([self.data_field(t, *z) for t in range(self.n)])
+            else:
+                for t in order:
+                    fresh = self.data_field(t, *z)
+                    z = z - s * (fresh - table[t] + table.mean(axis=0) + self.ridge_field(*z))
+                    table[t] = fresh
+        return z
+
+    def _begin(self, start, steps):
+        z = np.zeros((2, self.d)) if start is None else np.array(start, dtype=np.float64)
+        return z, np.array(steps, dtype=np.float64)[:, None]
