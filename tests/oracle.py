@@ -9,6 +9,8 @@ with w = n * weight / sum of weights, so that A, b and C are plain means over ro
 row orders and batches that are given.
 """
 
+from functools import cached_property
+
 import numpy as np
 
 #: Singular values below this share of the largest count as zero.
@@ -39,58 +41,63 @@ class Oracle:
         ahead = np.where(self.discounts[:, None] > 0, np.array(next_phi, dtype=np.float64), 0.0)
         self.delta = self.phi - self.discounts[:, None] * ahead
         self.identity = np.eye(self.d)
+        self.ridge_matrix = ridge * self.identity
 
-    # ---- one row
+    # ---- the matrices of every row, and their means
 
-    def data_A(self, t):
-        """A_t without the ridge."""
-        return self.w[t] * self.rho[t] * np.outer(self.phi[t], self.delta[t])
+    @cached_property
+    def data_A(self):
+        """A_t of every row without the ridge: (n, d, d)."""
+        return (self.w * self.rho)[:, None, None] * self.phi[:, :, None] * self.delta[:, None, :]
 
-    def data_b(self, t):
-        """b_t."""
-        return self.w[t] * self.rho[t] * self.r[t] * self.phi[t]
+    @cached_property
+    def data_b(self):
+        """b_t of every row: (n, d)."""
+        return (self.w * self.rho * self.r)[:, None] * self.phi
 
-    def data_C(self, t):
-        """C_t without the ridge."""
-        return self.w[t] * np.outer(self.phi[t], self.phi[t])
-
-    def data_field(self, t, theta, omega):
-        """F_t without the ridge's part: (2, d)."""
-        a = self.data_A(t)
-        return np.array([-a.T @ omega, a @ theta - self.data_b(t) + self.data_C(t) @ omega])
-
-    def field(self, t, theta, omega):
-        """F_t: (2, d)."""
-        e = self.ridge * self.identity
-        a, c = self.data_A(t) + e, self.data_C(t) + e
-        return np.array([-a.T @ omega, a @ theta - self.data_b(t) + c @ omega])
-
-    def ridge_field(self, theta, omega):
-        """What the ridge adds to F_t, the same for every row: (2, d)."""
-        e = self.ridge * self.identity
-        return np.array([-e @ omega, e @ theta + e @ omega])
-
-    # ---- all rows
+    @cached_property
+    def data_C(self):
+        """C_t of every row without the ridge: (n, d, d)."""
+        return self.w[:, None, None] * self.phi[:, :, None] * self.phi[:, None, :]
 
     @property
     def A(self):
         """Mean of A_t."""
-        return sum(self.data_A(t) for t in range(self.n)) / self.n + self.ridge * self.identity
+        return self.data_A.mean(axis=0) + self.ridge * self.identity
 
     @property
     def b(self):
         """Mean of b_t."""
-        return sum(self.data_b(t) for t in range(self.n)) / self.n
+        return self.data_b.mean(axis=0)
 
     @property
     def C(self):
         """Mean of C_t."""
-        return sum(self.data_C(t) for t in range(self.n)) / self.n + self.ridge * self.identity
+        return self.data_C.mean(axis=0) + self.ridge * self.identity
+
+    # ---- gradients of the saddle point
+
+    def data_field(self, t, theta, omega):
+        """F_t without the ridge's part: (2, d)."""
+        a, c = self.data_A[t], self.data_C[t]
+        return np.array([-a.T @ omega, a @ theta - self.data_b[t] + c @ omega])
+
+    def field(self, t, theta, omega):
+        """F_t: (2, d)."""
+        a, c = self.data_A[t] + self.ridge_matrix, self.data_C[t] + self.ridge_matrix
+        return np.array([-a.T @ omega, a @ theta - self.data_b[t] + c @ omega])
+
+    def ridge_field(self, theta, omega):
+        """What the ridge adds to F_t, the same for every row: (2, d)."""
+        e = self.ridge_matrix
+        return np.array([-e @ omega, e @ theta + e @ omega])
 
     def mean_field(self, theta, omega, batch=None):
         """Mean of F_t over the rows of ``batch``, or all: (2, d)."""
         batch = range(self.n) if batch is None else batch
         return sum(self.field(t, theta, omega) for t in batch) / len(batch)
+
+    # ---- exact answers
 
     def solve(self):
         """The theta with A theta = b."""

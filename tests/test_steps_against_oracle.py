@@ -29,9 +29,7 @@ def assert_follows(solver, given: Case, start=None, tolerance=1e-10, **budget):
     spy = Spy(given.problem)
     theta, omega = (None, None) if start is None else start
     solution = solver.solve(given.problem, theta=theta, omega=omega, **budget)
-    play = {"GTD2": given.oracle.gtd2, "SAGA": given.oracle.saga}.get(type(solver).__name__, given.oracle.anchored)
-    steps = (solution.solver.step_theta, solution.solver.step_omega)
-    expected = play(spy.events, steps, start)
+    expected = spy.play(given.oracle, solution.solver, start)
     atol = tolerance * max(1.0, np.abs(expected).max())
     np.testing.assert_allclose(solution.theta, expected[0], rtol=0, atol=atol)
     np.testing.assert_allclose(solution.omega, expected[1], rtol=0, atol=atol)

@@ -40,16 +40,16 @@ def _options(
 @app.command()
 def demo(
     seed: Annotated[int, typer.Option(help="Seed of the log.", min=0)] = 0,
-    episodes: Annotated[int, typer.Option(help="Episodes in the log.", min=1)] = 500,
+    rows: Annotated[int, typer.Option(help="Transitions in the log.", min=100)] = 10_000,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Evaluate a policy from a small log that is made on the spot, and print the value beside the exact one.
 
-    Example: valuate demo --episodes 2000
+    Example: valuate demo --rows 100000
     """
     from valuate import demo as main_job
 
-    found = main_job.run(episodes=episodes, seed=seed)
+    found = main_job.run(rows=rows, seed=seed)
     if as_json:
         typer.echo(json.dumps(found.as_dict(), indent=2))
     else:

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from valuate import _checks
 from valuate._kernels import layouts
 from valuate.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from numpy.typing import NDArray
 
     Index = NDArray[Any]
     Flags = NDArray[np.bool_]
+    Blocks = Iterable[tuple[Any, Any]]
 
 #: Rows and transitions are counted in 32 bits.
 MOST_ROWS = 2**31 - 1
 #: Rows compared or copied at a time.
 BLOCK = 8192
+#: A column's largest entry lies between these, by bytes an entry, so that its squares neither vanish nor overflow.
+RANGE = {4: (1e-15, 1e15), 8: (1e-140, 1e140)}
 
 
 def padded_table(features: NDArray[Any]) -> NDArray[Any]:
@@ -27,26 +34,74 @@ def padded_table(features: NDArray[Any]) -> NDArray[Any]:
     n, dim = features.shape
     width = layouts.padded(dim, features.dtype)
     if width == dim and features.flags.c_contiguous and features.ctypes.data % layouts.LINE == 0:
+        # Memory that cannot be written to, or is a subclass, has a type of its own in compiled code.
         if features.flags.writeable and type(features) is np.ndarray:
             return features
-    table = layouts.aligned_empty((n, width), features.dtype)
-    table[:, :dim] = features
-    table[:, dim:] = 0
-    return table
+    return dense_table([(slice(0, n), features)], n)
+
+
+def dense_table(blocks: Blocks, size: int) -> NDArray[Any]:
+    """A padded table of ``size`` rows from blocks of (places in the table, features); (size, padded)."""
+    table: Any = None
+    for places, features in blocks:
+        dim = features.shape[1]
+        if table is None:
+            table = layouts.aligned_zeros((size, layouts.padded(dim, features.dtype)), features.dtype)
+        elif table.dtype != np.promote_types(table.dtype, features.dtype):  # earlier blocks were float32
+            wider = layouts.aligned_zeros((size, layouts.padded(dim, features.dtype)), features.dtype)
+            wider[:, :dim] = table[:, :dim]
+            table = wider
+        table[places, :dim] = features
+    return np.asarray(table)
+
+
+def sparse_table(blocks: Blocks, size: int) -> Any:
+    """A CSR table of ``size`` rows from blocks of (places in the table, CSR features)."""
+    held = list(blocks)
+    stacked = sp.vstack([features for _, features in held], format="csr")
+    order = np.empty(size, np.int64)
+    at = 0
+    for places, features in held:
+        order[places] = np.arange(at, at + features.shape[0])
+        at += features.shape[0]
+    return tidy(stacked if (order[1:] > order[:-1]).all() else stacked[order], copy=False)
+
+
+def cut(rows: Index | None, places: Index, block: int = BLOCK) -> Iterator[tuple[Any, Index]]:
+    """Pairs of (rows of a matrix, their places in a table), a block at a time; None means all rows in order."""
+    for first in range(0, len(places), block):
+        part = slice(first, min(first + block, len(places)))
+        yield part if rows is None else rows[part], places[part]
 
 
 def follows(states: Any, next_states: Any, ended: Flags) -> Flags:
     """Where the next state is the state of the following row: (n,) flags. Compares in blocks."""
     n = len(ended)
     out = np.zeros(n, bool)
-    for first in range(0, n - 1, BLOCK):
-        last = min(first + BLOCK, n - 1)
-        same = next_states[first:last] == states[first + 1 : last + 1]
-        out[first:last] = same.reshape(last - first, -1).all(axis=1)
-    return out & ~ended
+    if n == 1:
+        return out
+    sparse = _checks.is_sparse(states)
+    likely = np.flatnonzero(~ended[:-1])
+    if sparse:  # lengths are compared first, to keep the differences small
+        lengths, nexts = np.diff(states.indptr), np.diff(next_states.indptr)
+        likely = likely[nexts[likely] == lengths[likely + 1]]
+    for first in range(0, len(likely), BLOCK):
+        rows = likely[first : first + BLOCK]
+        if sparse:
+            out[rows] = np.diff((states[rows + 1] != next_states[rows]).indptr) == 0
+            continue
+        whole = rows[-1] - rows[0] + 1 == len(rows)
+        here = slice(rows[0], rows[-1] + 1) if whole else rows
+        following = slice(rows[0] + 1, rows[-1] + 2) if whole else rows + 1
+        try:
+            same = np.asarray(next_states[here] == states[following])
+            out[rows] = same.reshape(len(rows), -1).all(axis=1)
+        except (TypeError, ValueError):  # objects that cannot be compared
+            return np.zeros(n, bool)
+    return out
 
 
-def places(chained: Flags, ended: Flags) -> tuple[Index, Index, Flags]:
+def places(chained: Flags, ended: Flags) -> tuple[Index, Index, Index]:
     """Where each row's state and next state are stored when every row of a trajectory is stored once.
 
     An ended row needs no next state and points at itself; a chained one points at the following row; any other
@@ -55,7 +110,7 @@ def places(chained: Flags, ended: Flags) -> tuple[Index, Index, Flags]:
     Returns
     -------
     state, next : (n,) places in the table
-    apart : (n,) flags of the next states that need a place of their own
+    own : rows whose next state has a place of its own
     """
     apart = ~(chained | ended)
     state = np.arange(len(ended), dtype=np.int64)
@@ -63,58 +118,63 @@ def places(chained: Flags, ended: Flags) -> tuple[Index, Index, Flags]:
     follower = state.copy()
     follower[apart] += 1
     follower[:-1][chained[:-1]] = state[1:][chained[:-1]]
-    return state, follower, apart
+    return state, follower, np.flatnonzero(apart)
 
 
-def dense_pairs(features: NDArray[Any], next_features: NDArray[Any], ended: Flags) -> tuple[NDArray[Any], Index, Index]:
+def pairs(features: Any, next_features: Any, ended: Flags) -> tuple[Any, Index, Index]:
     """One table of all rows of two matrices, a trajectory stored once; and where each state and next state lies."""
-    chained = follows(features, next_features, ended)
-    state, follower, apart = places(chained, ended)
-    if not apart.any():
-        return padded_table(features), state, follower
-    n, dim = features.shape
-    table = layouts.aligned_empty((n + int(apart.sum()), layouts.padded(dim, features.dtype)), features.dtype)
-    table[:, dim:] = 0
-    for first in range(0, n, BLOCK):
-        rows = slice(first, min(first + BLOCK, n))
-        table[state[rows], :dim] = features[rows]
-        own = np.flatnonzero(apart[rows]) + first
-        table[follower[own], :dim] = next_features[own]
-    return table, state, follower
+    sparse = _checks.is_sparse(features)
+    state, follower, own = places(follows(features, next_features, ended), ended)
+    if not len(own):
+        return (tidy(features) if sparse else padded_table(features)), state, follower
+    blocks = chain(
+        ((place, features[rows]) for rows, place in cut(None, state)),
+        ((place, next_features[rows]) for rows, place in cut(own, follower[own])),
+    )
+    return (sparse_table if sparse else dense_table)(blocks, len(ended) + len(own)), state, follower
 
 
-def sparse_pairs(features: Any, next_features: Any, ended: Flags) -> tuple[Any, Index, Index]:
-    """As `dense_pairs`, for CSR matrices."""
-    chained = np.zeros(len(ended), bool)
-    n = len(ended)
-    # Rows are equal where their difference has no entries; lengths are compared first, to keep the difference small.
-    lengths, nexts = np.diff(features.indptr), np.diff(next_features.indptr)
-    likely = np.flatnonzero((nexts[:-1] == lengths[1:]) & ~ended[:-1]) if n > 1 else np.zeros(0, int)
-    for first in range(0, len(likely), BLOCK):
-        rows = likely[first : first + BLOCK]
-        difference = features[rows + 1] - next_features[rows]
-        chained[rows] = np.asarray(abs(difference).sum(axis=1)).ravel() == 0
-    state, follower, apart = places(chained, ended)
-    if not apart.any():
-        return tidy(features), state, follower
-    stacked = sp.vstack([features, next_features[apart]], format="csr")
-    order = np.empty(stacked.shape[0], np.int64)
-    order[state] = np.arange(n)
-    order[follower[apart]] = n + np.arange(int(apart.sum()))
-    return tidy(stacked[order]), state, follower
-
-
-def tidy(table: Any) -> Any:
-    """A CSR matrix with 64-bit row starts, 32-bit sorted unique columns and its own arrays; values kept."""
-    table = sp.csr_matrix(table, copy=True)
-    table.sum_duplicates()
-    table.sort_indices()
+def tidy(table: Any, *, copy: bool = True) -> Any:
+    """A canonical CSR matrix with 64-bit row starts, 32-bit columns and arrays of its own; values kept."""
+    if not table.has_canonical_format:
+        table = table.copy()
+        table.sum_duplicates()
     out = sp.csr_matrix(table.shape, dtype=table.dtype)
     # Assigned after the fact: the constructor would give both index arrays the same type.
-    out.data = np.ascontiguousarray(table.data)
-    out.indices = np.ascontiguousarray(table.indices, dtype=np.int32)
-    out.indptr = np.ascontiguousarray(table.indptr, dtype=np.int64)
+    out.data = np.array(table.data) if copy else table.data
+    out.indices = np.array(table.indices, dtype=np.int32)
+    out.indptr = np.array(table.indptr, dtype=np.int64)
     return out
+
+
+def require_range(table: Any, dim: int) -> None:
+    """Refuse columns whose squares would overflow or vanish: what is computed from them would be wrong or NaN."""
+    low, high = RANGE[table.dtype.itemsize]
+    values = table.data if _checks.is_sparse(table) else table
+    head = table[:BLOCK]  # shows, nearly always, that no column is too small
+    if values.size and -high <= values.min() and values.max() <= high and (_column_peaks(head, dim) >= low).all():
+        return
+    peaks = _column_peaks(table, dim)
+    outside = (peaks > high) | ((peaks < low) & (peaks > 0))
+    if outside.any():
+        column = int(outside.argmax())
+        wider = " or give the features as float64" if table.dtype.itemsize == 4 else ""
+        raise InputError(
+            f"features of column {column} are at most {peaks[column]:.2g} in size, and {low:g} to {high:g} is what can "
+            f"be computed with in {table.dtype}. Rescale the column{wider}; its weight changes by the inverse."
+        )
+
+
+def _column_peaks(table: Any, dim: int) -> NDArray[np.float64]:
+    """The size of the largest entry of each column of a table: (dim,)."""
+    peaks = np.zeros(dim)
+    if _checks.is_sparse(table):
+        np.maximum.at(peaks, table.indices, np.abs(table.data))
+        return peaks
+    for first in range(0, len(table), BLOCK):
+        block = table[first : first + BLOCK, :dim]
+        np.maximum(peaks, np.maximum(block.max(axis=0), -block.min(axis=0)), out=peaks)
+    return peaks
 
 
 def records(
@@ -127,16 +187,18 @@ def records(
     weights: NDArray[np.float64] | None,
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """The records of all transitions, and their weights normalised to mean 1 (empty when all are equal)."""
-    if len(state) > MOST_ROWS:
-        raise InputError(f"{len(state):,} rows are more than {MOST_ROWS:,}, the most that one problem in memory holds")
+    largest = max(len(state), 1 + int(state.max()), 1 + int(follower.max()))
+    if largest > MOST_ROWS:
+        raise InputError(f"{largest:,} rows are more than {MOST_ROWS:,}, the most that one problem in memory holds.")
     out = layouts.aligned_empty((len(state),), layouts.RECORD)
     out["state"], out["next"], out["reward"], out["discount"] = state, follower, rewards, discounts
-    if ended is not None:
+    if ended is not None and ended.any():
         out["discount"][ended] = 0.0
         out["next"][ended] = out["state"][ended]
     out["scale"] = 1.0 if ratios is None else ratios
     if weights is None or (weights == weights[0]).all():
         return out, np.empty(0)
-    normal = weights * (len(weights) / weights.sum())
-    out["scale"] *= normal
-    return out, normal
+    shares = weights / weights.max()  # first, for weights may be as small as float64 goes
+    shares *= len(weights) / shares.sum()
+    out["scale"] *= shares
+    return out, shares

@@ -23,7 +23,6 @@ Act: TypeAlias = Callable[[NDArray[Any], Generator], NDArray[np.int64]]
 class Simulator(Protocol):
     """An environment of which any number of copies can be stepped at once."""
 
-    n_actions: int
     limit: int | None
 
     def reset(self, count: int, rng: Generator) -> NDArray[Any]:
@@ -115,7 +114,8 @@ def record(
     next_actions : whether to keep the action drawn for each next state. In mid-episode it is the next row's action.
     dtype : of the stored observations; None keeps that of `Simulator.observe`.
     """
-    steps, copies = -(-n // copies), min(copies, n)
+    copies = min(copies, n)
+    steps = -(-n // copies)
     full = n - (steps - 1) * copies  # copies that take the last step too
     starts = np.arange(copies) * steps - np.maximum(np.arange(copies) - full, 0)
     states = simulator.reset(copies, rng) if first is None else first
