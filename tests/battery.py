@@ -35,14 +35,15 @@ def case(
     seed: int = 0,
     n_states: int = 7,
     noise: float = 0.3,
+    discounts: tuple[float, float] = (0.5, 0.98),
 ) -> Case:
     """Random rows in the given layout: with self-loops, terminated rows and, where sparse, rows without any entry.
 
-    Rewards are those of a random theta plus ``noise``.
+    Rewards are those of a random theta plus ``noise``; every row has a discount of its own, between ``discounts``.
     """
     rng = np.random.default_rng([seed, n, dim])
     scalars: dict[str, Any] = {
-        "discount": rng.uniform(0.5, 0.98, n),
+        "discount": rng.uniform(*discounts, n),
         "terminated": rng.random(n) < 0.1,
         "ratios": rng.choice([0.0, 0.4, 1.0, 2.1], n) if ratios else None,
         "weights": rng.choice([0.0, 0.5, 1.0, 3.0], n) if weights else None,
@@ -150,7 +151,7 @@ N = 151
 
 def noisy(layout: str) -> Case:
     """The problem of the checks, new at each call: nothing is kept from one run to the next."""
-    return case(layout, n=N, dim=5, ridge=0.02, ratios=True, weights=True)
+    return case(layout, n=N, dim=5, ridge=0.02, ratios=True, weights=True, n_states=20, discounts=(0.2, 0.6))
 
 
 def is_direct(solver: Any) -> bool:

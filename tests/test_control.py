@@ -110,9 +110,9 @@ class TestLookahead:
         np.testing.assert_allclose(env.values(policy), best)
 
     def test_scores_with_lookahead(self):
-        env = RandomWalk(5)
-        found = score(env, [np.arange(5.0), np.arange(5.0)[::-1]], Tabular(5), limit=9, lookahead=1.0, episodes=4)
-        np.testing.assert_array_equal(found.lengths, [[3] * 4, [9] * 4])  # away from the unpaid end, back and forth
+        env, rising = RandomWalk(5), np.arange(1.0, 6.0) / 6
+        found = score(env, [rising, np.arange(5.0)[::-1]], Tabular(5), limit=9, lookahead=1.0, episodes=4)
+        np.testing.assert_array_equal(found.lengths, [[3] * 4, [9] * 4])  # to the end that pays; back and forth
         np.testing.assert_array_equal(found.returns, [[1.0] * 4, [0.0] * 4])
         np.testing.assert_array_equal(found.terminated, [[True] * 4, [False] * 4])
 
@@ -159,9 +159,9 @@ class TestScore:
     def test_learned_weights_swing_acrobot_up(self):
         env, blocks = Acrobot(), StateActionBlocks(features.acrobot(), 3)
         log = pairs(env.collect(20_000, next_actions=True, seed=1))
-        problem = Problem.from_transitions(log, blocks, discount=0.9, ridge=1e-4)
-        found = score(env, LSTD().solve(problem).theta, blocks, episodes=20)
-        assert found.mean_lengths[0] < 300 and found.terminated.mean() > 0.8
+        problem = Problem.from_transitions(log, blocks, discount=0.9, ridge=1e-5)
+        found = score(env, LSTD().solve(problem).theta, blocks, episodes=50)
+        assert found.mean_lengths[0] < 150 and found.terminated.all()
 
     def test_text(self):
         found = score(MountainCar(limit=3), np.zeros(300), StateActionBlocks(features.mountain_car(), 3), episodes=2)

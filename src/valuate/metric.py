@@ -2,10 +2,11 @@
 
 Three ways, tried in this order:
 
-- *Cholesky* of C with its columns scaled to unit diagonal, while its condition there is below 1e8.
+- *Cholesky* of C with its columns scaled to unit diagonal, while its condition there is below 1e8. Columns that are
+  zero in every row are left out.
 - *Rows*: beyond that, a pivoted QR of the weighted rows X themselves (C = X'X), whose condition is only the root
-  of that of C. Pivots below max(rows, dim) * 2.2e-16 of the largest, after scaling the columns to unit length,
-  count as zero: that is the rank.
+  of that of C. Pivots below (100 + 10 sqrt(rows)) * 2.2e-16 of the largest, after scaling the columns to unit length,
+  count as zero: that is the rank. Exactly dependent columns leave pivots of a tenth of that and less.
 - *Products*: where C would not fit (`MOST_DIM`), conjugate gradients on products with C, to a stated accuracy.
 """
 
@@ -32,6 +33,8 @@ MOST_DIM = 4096
 TRUSTED = 1e-8
 #: Relative accuracy of a norm that is computed by products.
 ACCURACY = 1e-8
+#: Smallest eigenvalue, but 0, that the scaled C is supposed to have where its norm is computed by products.
+FLOOR = 1e-14
 
 
 class Metric:
@@ -48,16 +51,28 @@ class Metric:
     def __init__(self, factor: NDArray[np.float64], order: NDArray[np.intp], scale: Vector) -> None:
         self.factor, self.order, self.scale = factor, order, scale
         self.rank = len(factor)
+        #: Largest to smallest pivot: about the root of the condition of the scaled C on its range.
+        pivots = np.abs(np.diagonal(factor))
+        self.spread = float(pivots.max() / pivots.min()) if self.rank else 1.0
 
     def whiten(self, g: NDArray[np.float64]) -> NDArray[np.float64]:
         """K g with K'K = C^+ on the range of C: (rank,) or, for the columns of a matrix, (rank, k)."""
         scaled = (g.T * self.scale).T[self.order[: self.rank]]
+        if not self.rank:
+            return scaled
         return np.asarray(la.solve_triangular(self.factor, scaled, trans="T", check_finite=False))
 
     def square(self, g: Vector) -> float:
         """g' C^+ g."""
         white = self.whiten(g)
         return float(white @ white)
+
+    def condition(self) -> float:
+        """About the condition number of the scaled rows, the root of that of the scaled C; 1 at rank 0."""
+        if not self.rank:
+            return 1.0
+        rcond, _ = la.lapack.dtrcon(self.factor)
+        return 1.0 / max(float(rcond), np.finfo(float).tiny)
 
 
 def unit_scale(diagonal: Vector) -> Vector:
@@ -68,16 +83,17 @@ def unit_scale(diagonal: Vector) -> Vector:
 def from_matrix(c: NDArray[np.float64]) -> Metric | None:
     """The metric from C itself, or None where C is too close to singular to be factored."""
     scale = unit_scale(np.diagonal(c))
-    if not (scale > 0).all():
-        return None
-    scaled = c * scale[:, None] * scale
+    used = np.flatnonzero(scale)
+    if not len(used):
+        return Metric(np.empty((0, 0)), used, scale)
+    scaled = (c if len(used) == len(c) else c[np.ix_(used, used)]) * scale[used, None] * scale[used]
     factor, info = la.lapack.dpotrf(scaled)
     if info != 0:
         return None
     rcond, info = la.lapack.dpocon(factor, np.abs(scaled).sum(axis=0).max())
     if info != 0 or not rcond > TRUSTED:
         return None
-    return Metric(factor, np.arange(len(c)), scale)
+    return Metric(factor, used, scale)
 
 
 def from_rows(blocks: Iterator[NDArray[np.float64]], dim: int) -> Metric:
@@ -99,8 +115,8 @@ def from_rows(blocks: Iterator[NDArray[np.float64]], dim: int) -> Metric:
     scale = unit_scale(np.einsum("ij,ij->j", factor, factor))
     triangle, order = la.qr(factor * scale, mode="r", pivoting=True, check_finite=False)
     pivots = np.abs(np.diagonal(triangle))
-    cutoff = max(n_rows, dim) * np.finfo(float).eps * (pivots[0] if len(pivots) else 0.0)
-    rank = int((pivots > cutoff).sum())
+    cutoff = (100 + 10 * np.sqrt(n_rows)) * np.finfo(float).eps
+    rank = int((pivots > cutoff * pivots.max(initial=0.0)).sum())
     return Metric(triangle[:rank, :rank], order, scale)
 
 
@@ -112,43 +128,48 @@ def by_products(
     *,
     accuracy: float = ACCURACY,
     most: int = 2000,
-    delay: int = 10,
 ) -> float:
     """g' C^+ g by conjugate gradients with the diagonal as preconditioner.
 
-    Every step adds a positive term; what is still missing is estimated by the last ``delay`` terms and, with a
-    ridge, bounded by the residual. A `PrecisionWarning` says what was reached where ``most`` steps are not enough.
+    Every step adds a positive term. What is still missing is bounded by the residual over the ridge or, without one,
+    over `FLOOR`: a direction in which the scaled C is weak counts as much as any other and shows up late, so that
+    small terms alone prove nothing. What rounding of the products does to the sum is estimated from the solution. A
+    `PrecisionWarning` says what was reached where this is more than ``accuracy``.
     """
     invert = unit_scale(diagonal) ** 2
-    residual = g.copy()
-    steer = invert * residual
-    direction = steer.copy()
+    residual, solution = g.copy(), np.zeros_like(g)
+    direction = steer = invert * residual
     power = float(residual @ steer)
-    total, terms, missing = 0.0, [], np.inf
-    for _ in range(most):
-        if power == 0.0:
-            return total
+    total, terms = 0.0, [0.0]
+    while power > 0.0 and len(terms) <= most:
         image = times(direction)
         curvature = float(direction @ image)
-        if not curvature > 0.0:
-            return total
+        if not curvature > 0.0:  # what is left lies where C is zero
+            break
         length = power / curvature
         terms.append(length * power)
         total += terms[-1]
-        residual -= length * image
+        solution += length * direction
+        residual = residual - length * image
+        missing = power / FLOOR if ridge == 0.0 else float(residual @ residual) / ridge
+        if missing <= accuracy * total:
+            break
         steer = invert * residual
         last, power = power, float(residual @ steer)
         direction = steer + power / last * direction
-        missing = sum(terms[-delay:]) if len(terms) > delay else np.inf
-        if ridge > 0:
-            missing = min(missing, float(residual @ residual) / ridge)
-        if missing <= accuracy * total:
-            return total
-    reached = missing / total if total else np.inf
-    warnings.warn(
-        f"the norm of C^-1 is known to about {reached:.1e} of its value after {most} products, not to {accuracy:.1e}:"
-        " C is badly conditioned. A ridge, or fewer features, makes it exact.",
-        PrecisionWarning,
-        stacklevel=4,
-    )
+    else:
+        late = sum(terms[-max(1, len(terms) // 4) :]) / total if power > 0.0 else 0.0
+        _warn_above(accuracy, late, most)
+    rounding = 10 * np.finfo(float).eps * float(solution @ (diagonal * solution)) / total if total else 0.0
+    _warn_above(accuracy, rounding, len(terms) - 1)
     return total
+
+
+def _warn_above(accuracy: float, reached: float, products: int) -> None:
+    if reached > accuracy:
+        warnings.warn(
+            f"the norm of C^-1 is known to about {reached:.1e} of its value after {products} products, not to "
+            f"{accuracy:.1e}: C is badly conditioned. A ridge, or fewer features, makes it exact.",
+            PrecisionWarning,
+            stacklevel=5,
+        )

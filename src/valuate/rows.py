@@ -55,6 +55,7 @@ class Rows:
         stored = int(table.nnz) // max(1, self.n_stored) if self.is_sparse else dim
         #: Entries that a visit to a row reads, on average.
         self.entries = max(1, 2 * stored)
+        self._state_weights: Vector | None = None
 
     def chunk(self, order: NDArray[np.int32]) -> tuple[Any, NDArray[np.int32]]:
         """A view in which the rows of ``order`` can be visited, and the order within that view."""
@@ -136,9 +137,10 @@ class Rows:
 
     def state_weights(self) -> Vector:
         """Total weight of the transitions that start in each stored row: (n_stored,)."""
-        out = np.zeros(self.n_stored)
-        sums.visits(self.records, self.weights, 0, self.n_rows, out)
-        return out
+        if self._state_weights is None:
+            self._state_weights = np.zeros(self.n_stored)
+            sums.visits(self.records, self.weights, 0, self.n_rows, self._state_weights)
+        return self._state_weights
 
     def column_squares(self) -> Vector:
         """Sum over rows of weight * phi_j^2: (dim,)."""

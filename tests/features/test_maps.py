@@ -150,7 +150,9 @@ class TestParameters:
 class TestWithScikitLearn:
     sklearn = pytest.importorskip("sklearn")
 
-    @pytest.mark.parametrize("map_", [GRID, Tabular(4), StateActionBlocks(GRID, 3), features.acrobot(1e-6)])
+    @pytest.mark.parametrize(
+        "map_", [GRID, Tabular(4), StateActionBlocks(GRID, 3), features.acrobot(sparse_below=1e-6)]
+    )
     def test_clone(self, map_):
         from sklearn.base import clone
 

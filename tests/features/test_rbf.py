@@ -13,12 +13,13 @@ from valuate.errors import InputError, InputTypeError
 from valuate.features import RBFGrid
 
 
-def formula(states, centres, sigma, normalize):
+def formula(states, centres, sigma, normalize, distance="euclidean"):
     """exp(-r / sigma) state by state and centre by centre."""
+    power = 1 if distance == "euclidean" else 2
     out = np.empty((len(states), len(centres)))
     for i, state in enumerate(states):
         for j, centre in enumerate(centres):
-            out[i, j] = np.exp(-np.sqrt(((state - centre) ** 2).sum()) / sigma)
+            out[i, j] = np.exp(-(np.sqrt(((state - centre) ** 2).sum()) ** power) / sigma)
         if normalize:
             out[i] /= out[i].sum()
     return out
@@ -28,18 +29,20 @@ def refuses(kind, message):
     return pytest.raises(kind, match=re.escape(message))
 
 
+@pytest.mark.parametrize("distance", ["euclidean", "squared"])
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize(("k", "per"), [(1, 5), (2, (4, 3)), (3, 2), (2, (1, 3)), (4, 3)])
-def test_the_formula(k, per, normalize):
+def test_the_formula(k, per, normalize, distance):
     rng = np.random.default_rng(k)
     low, high = np.array([-2.0, 0.0, 10.0, -1.0])[:k], np.array([1.0, 0.5, 30.0, 1.0])[:k]
     states = rng.uniform(low - 0.1, high + 0.1, (50, k))
     counts = np.broadcast_to(per, k)
     axes = [np.linspace(0, 1, count) if count > 1 else [0.5] for count in counts]
     centres = np.array(np.meshgrid(*axes, indexing="ij")).reshape(k, -1).T
-    grid = RBFGrid(low, high, per, 0.3, normalize=normalize)
+    grid = RBFGrid(low, high, per, 0.3, normalize=normalize, distance=distance)
     found = grid.transform(states)
-    np.testing.assert_allclose(found, formula((states - low) / (high - low), centres, 0.3, normalize), rtol=1e-12)
+    unit = (states - low) / (high - low)
+    np.testing.assert_allclose(found, formula(unit, centres, 0.3, normalize, distance), rtol=1e-12)
     assert grid.n_features == found.shape[1] == len(grid.centres)
     np.testing.assert_allclose((grid.centres - low) / (high - low), centres, atol=1e-14)
 
@@ -52,8 +55,9 @@ def test_distances_between_the_numbers_as_they_are():
     np.testing.assert_allclose(grid.transform(states), formula(states, np.array(centres), 0.5, False), rtol=1e-12)
 
 
-def test_far_from_every_centre_the_features_still_sum_to_one():
-    grid = RBFGrid([0.0], [1.0], 3, 1e-4)
+@pytest.mark.parametrize("distance", ["euclidean", "squared"])
+def test_far_from_every_centre_the_features_still_sum_to_one(distance):
+    grid = RBFGrid([0.0], [1.0], 3, 1e-4, distance=distance)
     found = grid.transform([[50.0], [-50.0], [0.5]])
     np.testing.assert_allclose(found, [[0, 0, 1], [1, 0, 0], [0, 1, 0]])
 
@@ -88,21 +92,33 @@ class TestThePapersFeatures:
         ten = np.arange(10) / 9
         centres = np.array([[x, y] for x in ten for y in ten])
         found = features.mountain_car().transform(states)
-        np.testing.assert_allclose(found, formula(unit, centres, 0.01, True), rtol=1e-9, atol=1e-300)
+        np.testing.assert_allclose(found, formula(unit, centres, 0.01, True, "squared"), rtol=1e-9, atol=1e-300)
 
     def test_cart_pole(self):
         states = CartPole().collect(50, copies=3).states
         three = np.array([-1.0, 0.0, 1.0])
         centres = np.array([[x / 10, v, a / 10, w] for x in three for v in three for a in three for w in three])
         found = features.cart_pole().transform(states)
-        np.testing.assert_allclose(found, formula(states, centres, 0.5, True), rtol=1e-10)
+        np.testing.assert_allclose(found, formula(states, centres, 0.5, True, "squared"), rtol=1e-10)
 
     def test_acrobot(self):
         seen = Acrobot().collect(200, copies=3).states
         unit = (seen[:, [0, 2, 4, 5]] / [1, 1, 4 * pi, 9 * pi] + 1) / 2
         centres = np.array(np.meshgrid(*[[0, 0.5, 1]] * 4, indexing="ij")).reshape(4, -1).T
         found = features.acrobot().transform(seen)
+        np.testing.assert_allclose(found, formula(unit, centres, 0.1, True, "squared"), rtol=1e-9)
+        found = features.acrobot(distance="euclidean").transform(seen)
         np.testing.assert_allclose(found, formula(unit, centres, 0.1, True), rtol=1e-9)
+
+    def test_acrobot_by_the_papers_text(self):
+        seen = Acrobot().collect(200, copies=3).states
+        centres = np.array(np.meshgrid(*[[0, 0.5, 1]] * 4, indexing="ij")).reshape(4, -1).T
+        found = features.acrobot((0, 1, 2, 3)).transform(seen)
+        np.testing.assert_allclose(found, formula((seen[:, :4] + 1) / 2, centres, 0.1, True, "squared"), rtol=1e-9)
+
+    def test_acrobot_has_six_numbers(self):
+        with refuses(InputError, "columns must be among 0 to 5"):
+            features.acrobot((0, 1, 2, 6))
 
     def test_sizes(self):
         sizes = [made().n_features for made in (features.mountain_car, features.cart_pole, features.acrobot)]
@@ -121,6 +137,7 @@ class TestThePapersFeatures:
         ({"per_dimension": 2.0}, InputTypeError, "whole number"),
         ({"sigma": 0.0}, InputError, "sigma must be"),
         ({"sparse_below": -1.0}, InputError, "sparse_below must be"),
+        ({"distance": "manhattan"}, InputError, "'euclidean' or 'squared', not 'manhattan'"),
         ({"columns": (0, 1, 2)}, InputError, "columns has 3 entries"),
         ({"columns": (0, 5)}, InputError, "number 5 of states that have 2"),
     ],

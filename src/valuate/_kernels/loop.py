@@ -302,8 +302,8 @@ def _settle(rows, state, direction, reference, record, now, f, h):
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
-def wake_all(cells, fine, coarse, s_theta, s_omega, now):
-    """Make every sparse coordinate current and set its clock back to 0."""
+def awake(cells, fine, coarse, s_theta, s_omega, now, out_x, out_y):
+    """Write what every sparse coordinate is now; the cells stay as they are, so that looking changes nothing."""
     for j in range(np.uint64(cells.shape[0])):
         steps = np.uint64(now - cells[j, 4])
         near, far = steps % np.uint64(COARSE), steps // np.uint64(COARSE)
@@ -313,8 +313,7 @@ def wake_all(cells, fine, coarse, s_theta, s_omega, now):
             s_omega, s_theta * s_omega,
         )  # fmt: skip
         x, y = cells[j, 0], cells[j, 1]
-        x, y = slept(x, y, cells[j, 2], cells[j, 3], a, b, p, q, s_theta, s_omega)
-        cells[j, 0], cells[j, 1], cells[j, 4] = x, y, 0.0
+        out_x[j], out_y[j] = slept(x, y, cells[j, 2], cells[j, 3], a, b, p, q, s_theta, s_omega)
 
 
 @njit(nogil=True, cache=True)

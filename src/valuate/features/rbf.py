@@ -23,7 +23,7 @@ MOST_CENTRES = 1_000_000
 
 
 class RBFGrid(FeatureMap):
-    """Features exp(-r / sigma), with r the Euclidean distance from a state to each centre of a regular grid.
+    """Features exp(-r / sigma), with r the distance from a state to each centre of a regular grid, or its square.
 
     Parameters
     ----------
@@ -43,6 +43,9 @@ class RBFGrid(FeatureMap):
         as they are.
     columns : (k,) ints, optional
         Which numbers of a state are looked at. None: all.
+    distance : {"euclidean", "squared"}
+        Whether r is the Euclidean distance or its square. With the square the features are products over the
+        dimensions, and much cheaper.
 
     Notes
     -----
@@ -60,6 +63,7 @@ class RBFGrid(FeatureMap):
         sparse_below: float | None = None,
         scale: bool = True,
         columns: Sequence[int] | None = None,
+        distance: str = "euclidean",
     ) -> None:
         self.low = low
         self.high = high
@@ -69,6 +73,7 @@ class RBFGrid(FeatureMap):
         self.sparse_below = sparse_below
         self.scale = scale
         self.columns = columns
+        self.distance = distance
 
     @property
     def n_features(self) -> int:
@@ -93,6 +98,7 @@ class RBFGrid(FeatureMap):
         grid = self._grid()
         states = self._chosen(X, len(grid.axes))
         sigma, cutoff = self._numbers()
+        fill = _fill_products if self.distance == "squared" else _fill
         m, d = len(states), int(np.prod([len(axis) for axis in grid.axes]))
         step = max(1, BLOCK_ENTRIES // d)
         out = np.empty((m, d)) if cutoff is None else np.empty((0, d))
@@ -101,7 +107,7 @@ class RBFGrid(FeatureMap):
         for at in range(0, m, step):
             block = (states[at : at + step] - grid.origin) * grid.factor
             features = buffer[: len(block)] if cutoff is not None else out[at : at + step]
-            _fill(features, block, grid.axes, sigma, self.normalize)
+            fill(features, block, grid.axes, sigma, self.normalize)
             if cutoff is not None:
                 kept.append(_sparse(features, cutoff, self.normalize))
         if cutoff is None:
@@ -111,7 +117,9 @@ class RBFGrid(FeatureMap):
         return kept[0] if len(kept) == 1 else sparse.vstack(kept, format="csr")
 
     def _numbers(self) -> tuple[float, float | None]:
-        """Sigma and the cutoff, checked."""
+        """Sigma and the cutoff, checked, and the distance too."""
+        if self.distance not in ("euclidean", "squared"):
+            raise InputError(f"distance must be 'euclidean' or 'squared', not {self.distance!r}.")
         sigma, cutoff = _checks.number("sigma", self.sigma, above=0.0), self.sparse_below
         return sigma, None if cutoff is None else _checks.number("sparse_below", cutoff, low=0.0)
 
@@ -161,23 +169,39 @@ class _Grid:
 
 
 def _fill(out: Array, states: Array, axes: list[Array], sigma: float, normalize: bool) -> None:
-    """Write the features of a block of states into ``out``."""
-    m = len(states)
-    squares = [(states[:, k, None] - axis) ** 2 for k, axis in enumerate(axes)]
-    total = squares[0]
-    for part in squares[1:-1]:
-        total = (total[:, :, None] + part[:, None, :]).reshape(m, -1)
-    if len(axes) > 1:
-        np.add(total[:, :, None], squares[-1][:, None, :], out=out.reshape(m, -1, len(axes[-1])))
+    """Write the features of a block of states into ``out``, (m, d)."""
+    _outer(out, [(states[:, k, None] - axis) ** 2 for k, axis in enumerate(axes)], np.add)
+    np.sqrt(out, out=out)
+    _exponentials(out, sigma, normalize)
+
+
+def _fill_products(out: Array, states: Array, axes: list[Array], sigma: float, normalize: bool) -> None:
+    """As `_fill` for the squared distance, whose features, and their sum, are products over the dimensions."""
+    factors = [(states[:, k, None] - axis) ** 2 for k, axis in enumerate(axes)]
+    for factor in factors:
+        _exponentials(factor, sigma, normalize)
+    _outer(out, factors, np.multiply)
+
+
+def _exponentials(r: Array, sigma: float, normalize: bool) -> None:
+    """From distances (m, d) to exp(-r / sigma), in place, divided by their sums where asked for."""
+    if normalize:  # a common factor goes out in the quotient, so the nearest centre may count as distance 0
+        r -= r.min(axis=1, keepdims=True)
+    r /= -sigma
+    np.exp(r, out=r)
+    if normalize:
+        r /= r.sum(axis=1, keepdims=True)
+
+
+def _outer(out: Array, parts: list[Array], combine: np.ufunc) -> None:
+    """Write into ``out``, (m, d), each choice of one column of every part, combined; the first part varies slowest."""
+    total = parts[0]
+    for part in parts[1:-1]:
+        total = combine(total[:, :, None], part[:, None, :]).reshape(len(out), -1)
+    if len(parts) > 1:
+        combine(total[:, :, None], parts[-1][:, None, :], out=out.reshape(len(out), -1, parts[-1].shape[1]))
     else:
         out[:] = total
-    np.sqrt(out, out=out)
-    if normalize:  # a common factor goes out in the quotient, so the nearest centre may count as distance 0
-        out -= out.min(axis=1, keepdims=True)
-    out /= -sigma
-    np.exp(out, out=out)
-    if normalize:
-        out /= out.sum(axis=1, keepdims=True)
 
 
 def _sparse(features: Array, cutoff: float, normalize: bool) -> Any:

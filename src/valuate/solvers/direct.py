@@ -114,18 +114,24 @@ def _smallest_minimiser(problem: Problem, a: Matrix, b: Vector, scale: Vector) -
     """
     metric = problem.metric()
     left = metric.whiten(a)
-    lengths = unit_scale(np.einsum("ij,ij->j", left, left))
-    u, sizes, vt = la.svd(left * lengths, full_matrices=True, check_finite=False)
-    cutoff = max(problem.dim, 10) * 1e2 * np.finfo(float).eps * (sizes[0] if len(sizes) else 0.0)
-    rank = int((sizes > cutoff).sum())
-    found = lengths * (vt[:rank].T @ ((u[:, :rank].T @ metric.whiten(b)) / sizes[:rank]))
-    # Columns that are zero are free as well: any weight does, so 0.
-    free = lengths[:, None] * vt[rank:].T
-    free = free[:, np.abs(free).max(axis=0) > 0] if free.size else free
-    if free.shape[1]:
-        basis = la.qr(free / np.maximum(np.abs(free).max(axis=0), 1e-300), mode="economic")[0]
-        found = found - basis @ (basis.T @ found)
-    return np.asarray(found), rank
+    # A feature that only next states have is nowhere in C: its own column of A gives its unit.
+    lengths = np.where(scale > 0, scale, unit_scale(np.einsum("ij,ij->j", left, left)))
+    used = np.flatnonzero(lengths)
+    found = np.zeros(problem.dim)
+    if not len(used):
+        return found, 0
+    u, sizes, vt = la.svd(left[:, used] * lengths[used], full_matrices=True, check_finite=False)
+    # What whitening has left of rounding errors must not count as rank.
+    noise = np.finfo(float).eps * max(problem.dim, 10) * max(100.0, metric.spread)
+    rank = int((sizes > noise * sizes[0]).sum())
+    smallest = vt[:rank].T @ ((u[:, :rank].T @ metric.whiten(b)) / sizes[:rank])
+    smallest *= lengths[used]
+    if rank < len(used):
+        basis = lengths[used, None] * vt[rank:].T
+        basis = la.qr(basis / np.abs(basis).max(axis=0), mode="economic", check_finite=False)[0]
+        smallest -= basis @ (basis.T @ smallest)
+    found[used] = smallest
+    return found, rank
 
 
 def _judge(problem: Problem, theta: Vector, residual: float, rank: int, tolerance: float | None) -> tuple[Status, str]:

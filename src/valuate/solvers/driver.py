@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from valuate import theory
 from valuate._kernels import loop
 from valuate.errors import InputTypeError
 from valuate.solvers import steps
@@ -83,10 +84,11 @@ class Run:
         while ended is None and self._has_budget():
             plan = self.method.plan(self.rows.n_rows, self.epoch, self.rng)
             self.settled = plan.mean_rows <= self._last_mean
-            self._last_mean = plan.mean_rows
+            self._last_mean, before = plan.mean_rows, self.row_visits
             ended = self._take_mean(plan.mean_rows) or self._take_steps(plan.steps)
             if ended is None:
-                self.epoch += 1
+                # An epoch that the budget has cut is looked at like any other, but does not count as finished.
+                self.epoch += self.row_visits - before == plan.mean_rows + plan.steps
                 ended = self.watch.epoch_ended()
         return self.watch.finish(ended)
 
@@ -99,7 +101,11 @@ class Run:
 
     def _choose_steps(self) -> None:
         given = {"step_theta": self.method.step_theta, "step_omega": self.method.step_omega}
-        if "auto" in given.values():
+        if given["step_theta"] == "theory":
+            found = steps.theory_steps(self.method, self.problem)
+            self.setup_visits += theory.PASSES * self.rows.n_rows
+            self.method = replace(self.method, **dict(zip(given, found, strict=True)))  # type: ignore[type-var]
+        elif "auto" in given.values():
             safe = dict(zip(given, steps.saddle_steps(self.problem), strict=True))
             self.setup_visits += self.rows.n_rows
             chosen = {name: safe[name] if value == "auto" else value for name, value in given.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,7 +11,7 @@ from valuate.errors import InputError
 from valuate.solvers import driver
 from valuate.solvers.driver import Epoch, Reference
 from valuate.solvers.request import Callback, Request
-from valuate.solvers.steps import read_step
+from valuate.solvers.steps import read_step, require_theorem
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,15 +30,21 @@ class Stochastic:
     step_theta, step_omega : float or "auto"
         Step sizes. "auto" is .3 / max w rho^2 |delta|^2 and .5 / max w |phi|^2 over the rows, each maximum plus the
         ridge; it costs one measuring visit to each row, and the solution's ``solver`` holds the numbers.
+        ``step_theta="theory"`` takes both from the paper's theorem on the method (`valuate.theory`), where it has one;
+        they are far smaller than is useful.
     """
 
     step_theta: float | str = "auto"
     step_omega: float | str = "auto"
     reference: ClassVar[Reference]
+    #: Number of the paper's theorem that gives step sizes; 0 where there is none.
+    theorem: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "step_theta", read_step("step_theta", self.step_theta))
         object.__setattr__(self, "step_omega", read_step("step_omega", self.step_omega))
+        if self.step_theta == "theory":
+            require_theorem(self)
 
     def plan(self, n_rows: int, epoch: int, rng: np.random.Generator) -> Epoch:
         """Rows in the mean and inner steps of epoch ``epoch``, counted from 0."""
@@ -67,7 +74,7 @@ class Stochastic:
         tolerance : float, optional
             Stop once the relative residual is at most this. Checked about once a pass, at ends of epochs.
         record : float or "epoch", optional
-            Record the MSPBE every so many passes, or at each epoch's end; in ``solution.trace``.
+            Record the MSPBE every so many passes (to within 3 rows), or at each epoch's end; in ``solution.trace``.
         seed : int or numpy.random.Generator
             One seed, one path.
         theta, omega : (dim,) array, optional
@@ -128,6 +135,7 @@ class SVRG(Stochastic):
 
     steps_per_row: float = 1.0
     reference: ClassVar[Reference] = Reference.ANCHOR
+    theorem: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         Stochastic.__post_init__(self)
@@ -144,7 +152,7 @@ class BatchingSVRG(SVRG):
 
     The batch starts at the floor of ``initial_fraction`` * n and is multiplied by ``growth`` and floored after every
     epoch, up to n: the schedule of the paper's experiments. With ``variance`` it follows Corollary 1 instead:
-    B_m = n variance / (variance + n alpha rho^m), floored.
+    B_m = n variance / (variance + n alpha rho^m), rounded up, as the corollary needs at least that many.
 
     Parameters
     ----------
@@ -183,7 +191,7 @@ class BatchingSVRG(SVRG):
         """Rows in the mean of epoch ``epoch``."""
         if self.variance is not None:
             shrink = n_rows * self.alpha * self.rho**epoch
-            return min(n_rows, max(1, int(n_rows * self.variance / (self.variance + shrink))))
+            return min(n_rows, math.ceil(n_rows * self.variance / (self.variance + shrink) * (1 - 1e-12)))
         size = max(1, int(self.initial_fraction * n_rows))
         for _ in range(epoch):
             grown = int(size * self.growth)
@@ -207,6 +215,7 @@ class SCSG(Stochastic):
 
     batch_fraction: float = 0.1
     reference: ClassVar[Reference] = Reference.ANCHOR
+    theorem: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         Stochastic.__post_init__(self)
@@ -214,8 +223,12 @@ class SCSG(Stochastic):
 
     def plan(self, n_rows: int, epoch: int, rng: np.random.Generator) -> Epoch:
         """See `Stochastic.plan`. B/(B+1) is the probability of going on, counted from 0 steps."""
-        size = max(1, int(self.batch_fraction * n_rows))
+        size = self.batch(n_rows, epoch)
         return Epoch(mean_rows=size, steps=int(rng.geometric(1 / (size + 1))) - 1)
+
+    def batch(self, n_rows: int, epoch: int) -> int:
+        """Rows in the mean of epoch ``epoch``: B, the same in all."""
+        return max(1, int(self.batch_fraction * n_rows))
 
 
 def _set_number(method: Any, name: str, **bounds: float) -> None:

@@ -119,13 +119,16 @@ class SparsePoint:
 
     def read(self) -> tuple[Vector, Vector]:
         """See `Point`."""
-        self._wake()
-        return self.state.cells[:, 0].copy(), self.state.cells[:, 1].copy()
+        x, y = np.empty(len(self.state.cells)), np.empty(len(self.state.cells))
+        s_theta, s_omega, _ = self.direction
+        loop.awake(self.state.cells, *self.powers, s_theta, s_omega, float(self.clock), x, y)
+        return x, y
 
     def _wake(self) -> None:
         if self.clock:
-            s_theta, s_omega, _ = self.direction
-            loop.wake_all(self.state.cells, *self.powers, s_theta, s_omega, float(self.clock))
+            cells = self.state.cells
+            cells[:, 0], cells[:, 1] = self.read()
+            cells[:, 4] = 0.0
             self.clock = 0
 
 

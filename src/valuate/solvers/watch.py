@@ -18,12 +18,15 @@ if TYPE_CHECKING:
 
     Vector = NDArray[np.float64]
 
+#: Steps that the dense kernels take together.
+BLOCK = 4
 #: Pulls of a chunk beyond this are on their way to overflow.
 OVERFLOW = {4: 1e30, 8: 1e140}
 #: A run whose relative residual ends this many times above its start (and above 1) has diverged.
 GREW = 1e3
-#: Checks of the tolerance without any improvement of the best residual before a run counts as stalled.
-PATIENCE = 20
+#: A run has stalled when the best residual has not improved for so many passes, and for so many row visits: a saddle
+#: point is approached in circles, and a circle may take many passes over a few rows.
+PATIENCE, CIRCLE = 20, 10_000
 #: An improvement smaller than this share is none.
 IMPROVEMENT = 1e-3
 
@@ -46,7 +49,7 @@ class Watch:
         asked = self.request.tolerance is not None or self.request.record is not None
         self.exact = asked and self.problem.measures_exactly
         self.stopped = False
-        self.mark, self.fruitless = math.inf, 0
+        self.mark, self.marked_at = math.inf, 0
         self.began: float | None = None
         self.residual = math.nan
         self.bound = math.inf
@@ -55,11 +58,10 @@ class Watch:
         """Look at the starting point."""
         run = self.run
         self.bound = OVERFLOW[4 if run.rows.dtype.itemsize == 4 else 8]
-        if self.request.record is not None:
-            self._record()
-        if self.request.tolerance is not None:
-            return self._check()
-        return None
+        ended = self._record() if self.request.record is not None else None
+        if ended is None and self.request.tolerance is not None:
+            ended = self._check()
+        return ended
 
     def moved(self, pulled: float) -> Status | None:
         """After a chunk of steps, or a mean."""
@@ -81,20 +83,19 @@ class Watch:
         return ended
 
     def until_next_point(self) -> int:
-        """Steps until the next point is to be recorded (a large number where none is)."""
+        """Steps until the next point is to be recorded (a large number where none is).
+
+        A multiple of the kernels' block, so that blocks fall as they do without a record: looking changes nothing.
+        """
         if self.next_point == math.inf:
             return self.n_rows + (1 << 20)
-        return max(1, math.ceil(self.next_point) - self.run.row_visits)
+        return max(BLOCK, -(-(math.ceil(self.next_point) - self.run.row_visits) // BLOCK) * BLOCK)
 
     def finish(self, ended: Status | None) -> Solution:
         """Measure the end, judge it and say so."""
         seconds = self.clock.seconds
-        if not self.problem.b.any():
-            return self.at_zero("b = 0")
         theta, omega = self.run.position()
-        if ended is Status.CONVERGED:
-            return self._solution(ended, theta, omega, self._message(ended), seconds)
-        if ended not in (Status.DIVERGED, Status.STALLED):
+        if ended not in (Status.CONVERGED, Status.DIVERGED, Status.STALLED):
             self.residual = self._measure(theta)
             if self.request.tolerance is not None and self.residual <= self.request.tolerance:
                 ended = Status.CONVERGED
@@ -103,6 +104,8 @@ class Watch:
         if ended in (Status.DIVERGED, Status.STALLED):
             _, theta, omega = self.best
             self.residual = self._measure(theta)
+        if not self.problem.b.any():
+            return self.at_zero("b = 0")
         status = ended or Status.BUDGET_SPENT
         return self._solution(status, theta, omega, self._message(status), seconds)
 
@@ -156,13 +159,10 @@ class Watch:
             return Status.CONVERGED
         if self._has_grown():
             return Status.DIVERGED
-        if self.residual < (1 - IMPROVEMENT) * self.mark:
-            self.mark, self.fruitless = self.residual, 0
-        elif not self.run.settled:
-            self.fruitless = 0
-        else:
-            self.fruitless += 1
-        return Status.STALLED if self.fruitless >= PATIENCE else None
+        if self.residual < (1 - IMPROVEMENT) * self.mark or not self.run.settled:
+            self.mark, self.marked_at = min(self.mark, self.residual), self.run.row_visits
+        fruitless = self.run.row_visits - self.marked_at
+        return Status.STALLED if fruitless >= max(PATIENCE * self.n_rows, CIRCLE) else None
 
     def _keep(self, measure: float, theta: Vector, omega: Vector) -> None:
         if measure < self.best[0]:
@@ -198,7 +198,7 @@ class Watch:
             )
         if status is Status.STALLED:
             return (
-                f"Stalled after {passes} with {sizes}: the best {residual} has not improved for {PATIENCE} checks and "
+                f"Stalled after {passes} with {sizes}: the best {residual} has not improved for {(run.row_visits - self.marked_at) / self.n_rows:.3g} passes and "
                 f"is above the tolerance {tolerance:.2g}. Divide the steps by 10, or use a method whose noise "
                 "vanishes (SVRG, SAGA, BatchingSVRG, LSTD)."
             )

@@ -1,7 +1,7 @@
 """How much the gradients of single rows differ: H at the solution, Xi^2 at a given point.
 
-At z = (theta, omega / sqrt(beta)) the two halves of G_t z - g_t are F_theta and sqrt(beta) F_omega, the paper's gradient
-of the row, so that |G_t z - g_t|^2 = |F_theta|^2 + beta |F_omega|^2: scalars of the row, no vector.
+At z = (theta, omega / sqrt(beta)) the two halves of G_t z - g_t are F_theta and sqrt(beta) F_omega, the paper's
+gradient of the row, so that |G_t z - g_t|^2 = |F_theta|^2 + beta |F_omega|^2: scalars of the row, no vector.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from valuate import _checks
 from valuate.theory.smoothness import (
     feature_blocks,
     goes_through_counts,
-    require_memory,
+    rows_of,
     stored_table,
     weights_of,
 )
@@ -45,8 +44,7 @@ def mean_square_gradient(
     beta : float
     """
     theta, omega = _point(problem, theta, omega)
-    rows, e = problem.rows, problem.ridge
-    require_memory(rows)
+    rows, e = rows_of(problem), problem.ridge
     on_theta, on_omega, both = (rows.times(vector) for vector in (theta, omega, theta + omega))
     square = _squares(rows)
     total = rows.n_rows * e * e * float(omega @ omega + beta * (theta + omega) @ (theta + omega))
@@ -92,10 +90,7 @@ def gradient_variance(
 
 def _point(problem: Problem, theta: ArrayLike | None, omega: ArrayLike | None) -> tuple[Vector, Vector]:
     zero = np.zeros(problem.dim)
-    found = [
-        zero if x is None else problem.vector(name, _checks.column(name, x))
-        for name, x in (("theta", theta), ("omega", omega))
-    ]
+    found = [zero if x is None else problem.vector(name, x) for name, x in (("theta", theta), ("omega", omega))]
     return found[0], found[1]
 
 

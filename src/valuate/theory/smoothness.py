@@ -46,7 +46,7 @@ def mean_square(problem: Problem, beta: float) -> Matrix:
     """Mean over rows of G_t' G_t, the matrix whose norm is L_G^2: (2 dim, 2 dim)."""
     d, e = problem.dim, problem.ridge
     a, _, c = problem.moments()
-    first, second = fourth_moments(problem.rows)
+    first, second = fourth_moments(rows_of(problem))
     scale = np.repeat([np.sqrt(beta), beta], d)
     out = scale[:, None] * (first / problem.n_rows) * scale
     out[d:, d:] += beta / problem.n_rows * second
@@ -64,7 +64,6 @@ def mean_square(problem: Problem, beta: float) -> Matrix:
 
 def fourth_moments(rows: Any) -> Fourth:
     """The sums of `Fourth`, through counts of pairs of stored rows where these are few."""
-    require_memory(rows)
     if goes_through_counts(rows):
         return _through_counts(rows)
     first, second = np.zeros((2 * rows.dim, 2 * rows.dim), order="F"), np.zeros((rows.dim, rows.dim), order="F")
@@ -104,13 +103,15 @@ def stored_table(rows: Any) -> Matrix:
     return np.concatenate([rows.stored(*block) for block in rows.stored_blocks()])
 
 
-def require_memory(rows: Any) -> None:
-    """Refuse rows that cannot be looked at one by one."""
+def rows_of(problem: Problem) -> Any:
+    """The problem's rows, or an error where they cannot be looked at one by one."""
+    rows: Any = problem.rows
     if not hasattr(rows, "records"):
         raise InputError(
             f"the constants need the rows themselves in memory, and these are {type(rows).__name__}. Take a sample of "
             "the log into memory: the constants are means over rows."
         )
+    return rows
 
 
 def _gather(rows: Any, places: Any) -> Matrix:
@@ -148,7 +149,8 @@ def _pair_counts(rows: Any) -> dict[str, Any]:
     for first in range(0, rows.n_rows, COUNTED):
         part = rows.records[first : first + COUNTED]
         s, g, w = part["scale"], part["discount"], weights_of(rows, first, first + COUNTED)
-        for name, value in zip(names, (s * s, s * s * g, s * s * g * g, w * s, w * s * g, w * w * np.ones(len(part)))):
+        values = (s * s, s * s * g, s * s * g * g, w * s, w * s * g, w * w * np.ones(len(part)))
+        for name, value in zip(names, values, strict=True):
             totals[name] = totals[name] + sp.csr_array((value, (part["state"], part["next"])), shape=(n, n))
     return totals
 

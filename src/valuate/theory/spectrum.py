@@ -64,40 +64,49 @@ def saddle_matrix(A: Matrix, C: Matrix, beta: float) -> Matrix:
 def spectrum(problem: Problem) -> Spectrum:
     """Beta and the eigenvalues and eigenvectors of G; refuses problems that do not satisfy Assumption 1."""
     a, b, c = problem.moments()
-    metric = problem.metric()
-    if metric.rank < problem.dim:
-        raise InputError(
-            f"Assumption 1 of the paper fails: C has rank {metric.rank} of {problem.dim}, so that lambda_min(C) = 0 and "
-            f"beta is infinite. {_ADVICE}"
-        )
-    whiten = metric.whiten(np.eye(problem.dim))
+    whiten = _whitening(problem)
     left = whiten @ a
-    _require_regular(left)
+    _require_regular(left, problem.metric().spread)
     u, sizes, vt = la.svd(left)
     least = float(la.norm(whiten, 2)) ** -2
     beta = 8 * float(sizes[0]) ** 2 / least
     t = sizes / (2 * sizes[0])
-    half = u.T @ whiten
-    w = 0.5 * least * half @ half.T
-    x, y = _eigenvectors(t, w)
-    values = 4 * float(sizes[0]) ** 2 * _roots(t, w, y)
-    vectors = np.vstack([vt.T @ x, np.sqrt(0.5 * least) * half.T @ y])
+    root_w = np.sqrt(0.5 * least) * (whiten.T @ u)
+    x, y = _eigenvectors(t, root_w.T @ root_w)
+    values = 4 * float(sizes[0]) ** 2 * _roots(t, root_w, y)
+    vectors = np.vstack([vt.T @ x, root_w @ y])
     order = np.argsort(values)
     _believe(values, beta * float(np.trace(c)), float((sizes**-2.0).sum()))
     theta = vt.T @ ((u.T @ (whiten @ b)) / sizes)
     return Spectrum(beta, theta, values[order], (vectors / la.norm(vectors, axis=0))[:, order])
 
 
-def _require_regular(left: Matrix) -> None:
+def _whitening(problem: Problem) -> Matrix:
+    """K with K C K' = I, or an error where C is singular, or so nearly that its least eigenvalue is rounding."""
+    metric, c = problem.metric(), problem.moments().C
+    rank, why = metric.rank, ""
+    if rank == problem.dim:
+        values = la.eigvalsh(c)
+        rank = int((values > problem.dim * np.finfo(float).eps * values[-1]).sum())
+        why = " in double precision" if rank < problem.dim else ""
+    if rank < problem.dim:
+        raise InputError(
+            f"Assumption 1 of the paper fails: C has rank {rank} of {problem.dim}{why}, so that lambda_min(C) is 0 and "
+            f"beta infinite. {_ADVICE}"
+        )
+    return metric.whiten(np.eye(problem.dim))
+
+
+def _require_regular(left: Matrix, spread: float) -> None:
     """Refuse a singular A; ``left`` is A in the norm of C^-1. Columns of unit length first: units decide nothing."""
     lengths = unit_scale(np.einsum("ij,ij->j", left, left))
     sizes = la.svdvals(left * lengths)
-    cutoff = max(len(left), 10) * 1e2 * np.finfo(float).eps
+    cutoff = np.finfo(float).eps * max(len(left), 10) * max(100.0, spread)  # as LSTD has it
     rank = int((sizes > cutoff * sizes[0]).sum())
     if rank < len(left):
         raise InputError(
-            f"Assumption 1 of the paper fails: A has rank {rank} of {len(left)}, so that theta* is not unique and G has "
-            f"the eigenvalue 0. {_ADVICE}"
+            f"Assumption 1 of the paper fails: A has rank {rank} of {len(left)}, so that theta* is not unique and 0 is an "
+            f"eigenvalue of G. {_ADVICE}"
         )
 
 
@@ -115,7 +124,7 @@ def _eigenvectors(t: Vector, w: Matrix) -> tuple[Matrix, Matrix]:
     return v[:d], v[d:]
 
 
-def _roots(t: Vector, w: Matrix, y: Matrix) -> Vector:
+def _roots(t: Vector, root_w: Matrix, y: Matrix) -> Vector:
     """lambda / mu of each eigenvector from its dual half, without cancellation, with the square of its error.
 
     Where the primal half is eliminated, (lambda^2 W - lambda I + T^2) y = 0 in units of mu: for each y a quadratic
@@ -124,8 +133,8 @@ def _roots(t: Vector, w: Matrix, y: Matrix) -> Vector:
     """
     d = len(t)
     y = y / la.norm(y, axis=0)
-    heavy = np.einsum("ik,ik->k", y, w @ y)
-    light = np.einsum("i,ik->k", t**2, y**2)
+    heavy = np.square(root_w @ y).sum(axis=0)  # y'W y, but W itself would lose its smallest eigenvalues
+    light = np.square(t[:, None] * y).sum(axis=0)
     root = 1 + np.sqrt(1 - 4 * heavy * light)
     return np.concatenate([root[:d] / (2 * heavy[:d]), 2 * light[d:] / root[d:]])
 
@@ -136,8 +145,8 @@ def _believe(values: Vector, trace: float, inverse_trace: float) -> None:
     if not max(errors) <= BELIEVED:
         raise InputError(
             f"the eigenvalues of G cannot be computed: they lie between {values.min():.1e} and {values.max():.1e} and "
-            f"miss its trace or that of its inverse by {max(errors):.0e}. Scale the features to similar sizes, or use a "
-            "larger ridge."
+            f"miss its trace or that of its inverse by {max(errors):.0e}. Scale the features to similar sizes, or use "
+            "a larger ridge."
         )
 
 
