@@ -152,6 +152,12 @@ class TestScore:
         assert (own.lengths[0] != own.lengths[1]).any()
         np.testing.assert_array_equal(own.lengths, score(env, thetas, blocks, episodes=50, seed=0).lengths)
 
+    def test_tabular_environments(self):
+        right = np.repeat([0.0, 1.0], 5)
+        found = score(RandomWalk(5), [right, -right], StateActionBlocks(Tabular(5), 2), limit=9, episodes=6)
+        np.testing.assert_array_equal(found.lengths, 3)
+        np.testing.assert_array_equal(found.mean_returns, [1.0, 0.0])
+
     def test_limit(self):
         env, blocks = MountainCar(), StateActionBlocks(features.mountain_car(), 3)
         assert (score(env, np.zeros(300), blocks, limit=37, episodes=3).lengths == 37).all()

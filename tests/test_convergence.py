@@ -175,9 +175,7 @@ def both(phi, rewards, next_phi, ended, discount=1.0, layout="dense", **columns)
     """The problem and its oracle."""
     phi, next_phi, ended = np.array(phi, float), np.array(next_phi, float), np.array(ended, bool)
     wrap = sp.csr_array if layout == "sparse" else np.asarray
-    problem = Problem.from_arrays(
-        wrap(phi), rewards, wrap(next_phi), discount=discount, terminated=ended, **columns
-    )
+    problem = Problem.from_arrays(wrap(phi), rewards, wrap(next_phi), discount=discount, terminated=ended, **columns)
     oracle = Oracle(phi, next_phi, rewards, np.where(ended, 0.0, discount), **columns)
     return problem, oracle
 

@@ -180,7 +180,8 @@ def large(layout):
     scalars = {"discount": discount, "ratios": rng.uniform(0, 2, n), "weights": rng.uniform(0, 2, n), "ridge": 0.1}
     if layout == "indexed":
         table, states, followers = rng.normal(size=(40, dim)), rng.integers(0, 40, n), rng.integers(0, 40, n)
-        return Problem.from_table(table, states, rewards, followers, **scalars), table[states], table[followers], scalars
+        problem = Problem.from_table(table, states, rewards, followers, **scalars)
+        return problem, table[states], table[followers], scalars
     if layout == "dense":
         phi, next_phi = rng.normal(size=(2, n, dim))
         return Problem.from_arrays(phi, rewards, next_phi, **scalars), phi, next_phi, scalars
@@ -202,7 +203,13 @@ def test_results_do_not_depend_on_threads(layout, monkeypatch):
     theta, omega = rng.normal(size=(2, problem.dim))
     order = np.sort(rng.integers(0, problem.n_rows, problem.n_rows // 2, dtype=np.int32))
     cuts = []
-    monkeypatch.setattr("valuate.rows.cut", lambda *shape: cuts.append(len(_threads.cut(*shape))) or _threads.cut(*shape))
+
+    def cut(*shape):
+        blocks = _threads.cut(*shape)
+        cuts.append(len(blocks))
+        return blocks
+
+    monkeypatch.setattr("valuate.rows.cut", cut)
 
     def everything():
         return [

@@ -51,9 +51,6 @@ class Metric:
     def __init__(self, factor: NDArray[np.float64], order: NDArray[np.intp], scale: Vector) -> None:
         self.factor, self.order, self.scale = factor, order, scale
         self.rank = len(factor)
-        #: Largest to smallest pivot: about the root of the condition of the scaled C on its range.
-        pivots = np.abs(np.diagonal(factor))
-        self.spread = float(pivots.max() / pivots.min()) if self.rank else 1.0
 
     def whiten(self, g: NDArray[np.float64]) -> NDArray[np.float64]:
         """K g with K'K = C^+ on the range of C: (rank,) or, for the columns of a matrix, (rank, k)."""
@@ -68,11 +65,11 @@ class Metric:
         return float(white @ white)
 
     def condition(self) -> float:
-        """About the condition number of the scaled rows, the root of that of the scaled C; 1 at rank 0."""
+        """Condition number of the scaled rows on their range, the root of that of the scaled C; 1 at rank 0."""
         if not self.rank:
             return 1.0
-        rcond, _ = la.lapack.dtrcon(self.factor)
-        return 1.0 / max(float(rcond), np.finfo(float).tiny)
+        sizes = la.svdvals(self.factor, check_finite=False)
+        return float(sizes[0] / sizes[-1])
 
 
 def unit_scale(diagonal: Vector) -> Vector:

@@ -14,7 +14,7 @@ __all__ = ["Garnet", "RandomMDP"]
 
 
 class RandomMDP(TabularMDP):
-    """A Markov decision process where every state can follow every other (Dann et al. 2014, section 3.3.1).
+    """A Markov decision process where every state can follow every other (Dann et al. 2014).
 
     Transition probabilities are drawn from U[0, 1] and normalised, features from U[0, 1] but for the last, which is 1.
 
@@ -66,8 +66,8 @@ class RandomMDP(TabularMDP):
 class Garnet(TabularMDP):
     """A random Markov decision process of few successors (Archibald, McKinnon and Thomas 1995).
 
-    Each pair of state and action leads to ``branching`` different states, drawn without replacement, with the lengths
-    of the pieces into which as many cuts less one, from U[0, 1], divide the unit interval as probabilities. Rewards
+    Each pair of state and action leads to ``branching`` different states, drawn without replacement. Their
+    probabilities are the pieces of the unit interval between ``branching - 1`` cuts drawn from U[0, 1]. Rewards
     belong to state and action and are drawn from U[0, 1]. Features are as in `RandomMDP`.
 
     Parameters

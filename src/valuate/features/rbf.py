@@ -109,12 +109,8 @@ class RBFGrid(FeatureMap):
             features = buffer[: len(block)] if cutoff is not None else out[at : at + step]
             fill(features, block, grid.axes, sigma, self.normalize)
             if cutoff is not None:
-                kept.append(_sparse(features, cutoff, self.normalize))
-        if cutoff is None:
-            return out
-        from scipy import sparse
-
-        return kept[0] if len(kept) == 1 else sparse.vstack(kept, format="csr")
+                kept.append(_large(features, cutoff, self.normalize))
+        return out if cutoff is None else _joined(kept, d)
 
     def _numbers(self) -> tuple[float, float | None]:
         """Sigma and the cutoff, checked, and the distance too."""
@@ -170,49 +166,65 @@ class _Grid:
 
 def _fill(out: Array, states: Array, axes: list[Array], sigma: float, normalize: bool) -> None:
     """Write the features of a block of states into ``out``, (m, d)."""
-    _outer(out, [(states[:, k, None] - axis) ** 2 for k, axis in enumerate(axes)], np.add)
+    _outer(out, [np.square(states[:, k, None] - axis) for k, axis in enumerate(axes)], np.add)
     np.sqrt(out, out=out)
-    _exponentials(out, sigma, normalize)
+    if normalize:  # a common factor goes out in the quotient, so the nearest centre may count as distance 0
+        out -= out.min(axis=1, keepdims=True)
+    out /= -sigma
+    np.exp(out, out=out)
+    if normalize:
+        out /= out.sum(axis=1, keepdims=True)
 
 
 def _fill_products(out: Array, states: Array, axes: list[Array], sigma: float, normalize: bool) -> None:
     """As `_fill` for the squared distance, whose features, and their sum, are products over the dimensions."""
-    factors = [(states[:, k, None] - axis) ** 2 for k, axis in enumerate(axes)]
-    for factor in factors:
-        _exponentials(factor, sigma, normalize)
+    factors = []
+    for k, axis in enumerate(axes):
+        factor = np.square(axis[:, None] - states[:, k])  # (centres, m): sums over few centres go along the rows
+        if normalize:
+            factor -= factor.min(axis=0)
+        factor /= -sigma
+        np.exp(factor, out=factor)
+        if normalize:
+            factor /= factor.sum(axis=0)
+        factors.append(np.ascontiguousarray(factor.T))
     _outer(out, factors, np.multiply)
 
 
-def _exponentials(r: Array, sigma: float, normalize: bool) -> None:
-    """From distances (m, d) to exp(-r / sigma), in place, divided by their sums where asked for."""
-    if normalize:  # a common factor goes out in the quotient, so the nearest centre may count as distance 0
-        r -= r.min(axis=1, keepdims=True)
-    r /= -sigma
-    np.exp(r, out=r)
-    if normalize:
-        r /= r.sum(axis=1, keepdims=True)
-
-
 def _outer(out: Array, parts: list[Array], combine: np.ufunc) -> None:
-    """Write into ``out``, (m, d), each choice of one column of every part, combined; the first part varies slowest."""
-    total = parts[0]
-    for part in parts[1:-1]:
-        total = combine(total[:, :, None], part[:, None, :]).reshape(len(out), -1)
-    if len(parts) > 1:
-        combine(total[:, :, None], parts[-1][:, None, :], out=out.reshape(len(out), -1, parts[-1].shape[1]))
-    else:
-        out[:] = total
+    """Write into ``out``, (m, d), each choice of one column of every part, combined; the first part varies slowest.
+
+    The parts are joined by halves, so that the last and largest step has long rows.
+    """
+    if len(parts) == 1:
+        out[:] = parts[0]
+        return
+    halves = []
+    for half in (parts[: len(parts) // 2], parts[len(parts) // 2 :]):
+        joined = half[0]
+        if len(half) > 1:
+            joined = np.empty((len(out), int(np.prod([part.shape[1] for part in half]))))
+            _outer(joined, half, combine)
+        halves.append(joined)
+    left, right = halves
+    combine(left[:, :, None], right[:, None, :], out=out.reshape(len(out), left.shape[1], right.shape[1]))
 
 
-def _sparse(features: Array, cutoff: float, normalize: bool) -> Any:
-    """The entries that are at least ``cutoff``, as CSR."""
-    from scipy import sparse
-
+def _large(features: Array, cutoff: float, normalize: bool) -> tuple[Array, NDArray[np.int32], NDArray[np.int64]]:
+    """The entries that are at least ``cutoff``, their columns, and how many each row has."""
     keep = features >= cutoff
     keep &= features > 0
-    counts = keep.sum(axis=1)
-    values = features[keep]
     if normalize:
-        values /= np.repeat(np.where(keep, features, 0.0).sum(axis=1), counts)
+        features *= keep
+        features /= features.sum(axis=1, keepdims=True)
+    columns = np.broadcast_to(np.arange(features.shape[1], dtype=np.int32), features.shape)
+    return features[keep], columns[keep], np.count_nonzero(keep, axis=1)
+
+
+def _joined(parts: list[tuple[Array, NDArray[np.int32], NDArray[np.int64]]], d: int) -> Any:
+    """Blocks of entries, columns and counts as one CSR array."""
+    from scipy import sparse
+
+    values, columns, counts = (np.concatenate(part) for part in zip(*parts, strict=True))
     starts = np.concatenate([[0], counts.cumsum()])
-    return sparse.csr_array((values, np.nonzero(keep)[1].astype(np.int32), starts), shape=features.shape)
+    return sparse.csr_array((values, columns, starts), shape=(len(counts), d))

@@ -47,7 +47,7 @@ def mean_square_gradient(
     rows, e = rows_of(problem), problem.ridge
     on_theta, on_omega, both = (rows.times(vector) for vector in (theta, omega, theta + omega))
     square = _squares(rows)
-    total = rows.n_rows * e * e * float(omega @ omega + beta * (theta + omega) @ (theta + omega))
+    total: float = problem.n_rows * e * e * float(omega @ omega + beta * (theta + omega) @ (theta + omega))
     for first in range(0, rows.n_rows, BLOCK):
         part, w = rows.records[first : first + BLOCK], weights_of(rows, first, first + BLOCK)
         i, j, s, g = part["state"], part["next"], part["scale"], part["discount"]
@@ -57,7 +57,7 @@ def mean_square_gradient(
         total += 2 * e * float((s * u) @ (u - g * on_omega[j]))
     if omega.any():
         total += sum(float(factor @ length) for factor, length in _dual_parts(rows, on_omega))
-    return total / rows.n_rows
+    return total / problem.n_rows
 
 
 def gradient_variance(

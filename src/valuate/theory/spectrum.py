@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Matrix = NDArray[np.float64]
 
 #: Relative error of the two traces beyond which the eigenvalues are not believed.
-BELIEVED = 1e-6
+BELIEVED = 1e-4
 
 
 class Spectrum(NamedTuple):
@@ -105,8 +105,8 @@ def _require_regular(left: Matrix, spread: float) -> None:
     rank = int((sizes > cutoff * sizes[0]).sum())
     if rank < len(left):
         raise InputError(
-            f"Assumption 1 of the paper fails: A has rank {rank} of {len(left)}, so that theta* is not unique and 0 is an "
-            f"eigenvalue of G. {_ADVICE}"
+            f"Assumption 1 of the paper fails: A has rank {rank} of {len(left)}, so that theta* is not unique and 0 "
+            f"is an eigenvalue of G. {_ADVICE}"
         )
 
 
