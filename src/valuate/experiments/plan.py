@@ -149,14 +149,14 @@ class Experiment:
     ----------
     name, title : str
     cells : callable
-        From a scale's name to the cells.
+        From a scale's name, and a number of runs in place of its own or None, to the cells.
     then : callable, optional
         From the finished runs of those cells to more cells: for what depends on results.
     """
 
     name: str
     title: str
-    cells: Callable[[str], list[Cell]]
+    cells: Callable[[str, int | None], list[Cell]]
     then: Callable[[list[Cell], Results], list[Cell]] | None = None
 
 

@@ -79,15 +79,16 @@ class Runner:
         cell, problem = run.cell, loaded.problem
         if cell.ridge is not None:
             problem = Problem(problem.rows, ridge=cell.ridge)
-        rng = np.random.default_rng(self._seed(run))
+        # Runs of the same number start from the same point, whatever the method.
+        origin = np.random.default_rng(seed_of(self.root, "start", run.data_key, run.index))
         start: dict[str, Vector | None] = {"theta": None, "omega": None}
         if cell.start is not None:
-            start = {name: rng.uniform(*cell.start, size=problem.dim) for name in start}
+            start = {name: origin.uniform(*cell.start, size=problem.dim) for name in start}
         distances = _Distances(problem, start["theta"]) if cell.distance else None
         budget: dict[str, Any] = {"passes": cell.passes} if cell.epochs is None else {"epochs": cell.epochs}
         began = time.perf_counter()
         solution = cell.method.solve(
-            problem, **budget, record=cell.record, seed=rng, callback=distances and distances.look, **start
+            problem, **budget, record=cell.record, seed=self._seed(run), callback=distances and distances.look, **start
         )
         solved = time.perf_counter()
         scored = None

@@ -6,8 +6,9 @@ import errno
 import json
 import os
 from collections.abc import Sequence
+from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from valuate.errors import InputError, ValuateError
 from valuate.experiments.plan import Cell
@@ -15,6 +16,7 @@ from valuate.experiments.plan import Cell
 FORMAT = 1
 MANIFEST = "manifest.json"
 RECORDS = "runs.jsonl"
+_DRAFT = MANIFEST + ".new"
 
 
 class StoreError(ValuateError):
@@ -36,7 +38,7 @@ class Store:
         What was wrong with the file.
     """
 
-    def __init__(self, folder: Path, manifest: dict[str, Any], file: BinaryIO | None) -> None:
+    def __init__(self, folder: Path, manifest: dict[str, Any], file: FileIO | None) -> None:
         self.folder, self.manifest, self._file = folder, manifest, file
         self.notes: list[str] = []
         self.records: list[dict[str, Any]] = []
@@ -63,11 +65,11 @@ class Store:
         """
         folder = Path(folder)
         wanted = {name: [cell.as_dict() for cell in cells] for name, cells in experiments.items()}
-        file: BinaryIO | None = None
+        file: FileIO | None = None
         try:
             folder.mkdir(parents=True, exist_ok=True)
             manifest = _merged(folder, scale, seed, json.loads(json.dumps(wanted)))
-            file = open(folder / RECORDS, "a+b")  # noqa: SIM115
+            file = open(folder / RECORDS, "a+b", buffering=0)
             _lock(file, folder)
             _write_manifest(folder, manifest)
             store = cls(folder, manifest, file)
@@ -86,8 +88,9 @@ class Store:
         line = json.dumps(record, allow_nan=False).encode() + b"\n"
         end = self._file.seek(0, os.SEEK_END)
         try:
-            self._file.write(line)
-            self._file.flush()
+            rest = memoryview(line)
+            while rest:
+                rest = rest[self._file.write(rest) :]
             os.fsync(self._file.fileno())
         except OSError as error:
             why = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error.strerror or error)
@@ -139,7 +142,8 @@ class Store:
 def _merged(folder: Path, scale: str, seed: int, wanted: dict[str, Any]) -> dict[str, Any]:
     """The folder's manifest with what is wanted added to it; an error where the two do not go together."""
     if not (folder / MANIFEST).exists():
-        others = sorted(entry.name for entry in folder.iterdir())
+        made = (RECORDS, _DRAFT)  # by a process that ended before it wrote the manifest
+        others = sorted(e.name for e in folder.iterdir() if e.name not in made or (e.name == RECORDS and e.stat().st_size))
         if others:
             raise InputError(
                 f"{folder} is not empty and holds no reproduction (it has {others[0]}). Give another folder with --out."
@@ -185,12 +189,12 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 
 def _write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
     """Replace the manifest as a whole, so that it is never half written."""
-    draft = folder / (MANIFEST + ".new")
+    draft = folder / _DRAFT
     draft.write_text(json.dumps(manifest, indent=1), encoding="utf-8")
     os.replace(draft, folder / MANIFEST)
 
 
-def _lock(file: BinaryIO, folder: Path) -> None:
+def _lock(file: FileIO, folder: Path) -> None:
     """Refuse a folder that another process writes to. The lock goes when the process ends, however it does."""
     try:
         import fcntl

@@ -10,7 +10,7 @@ import numpy as np
 
 from valuate import environments, features
 from valuate.control import pairs
-from valuate.experiments.plan import Data, seed_of
+from valuate.experiments.plan import Data, Run, seed_of
 from valuate.problem import Problem
 from valuate.transitions import Transitions
 
@@ -169,3 +169,13 @@ class _Single:
         rows = self.feature_map.transform(states)
         rows[rows < DUST] = 0.0
         return np.asarray(rows, dtype=np.float32)
+
+
+def effort(run: Run) -> float:
+    """About how many seconds a run takes, for a progress bar."""
+    data, task = run.cell.data, TASKS[run.cell.task]
+    dim = task.dim * (task.n_actions if data.pairs else 1)
+    passes = run.cell.passes if run.cell.epochs is None else 1.6 * run.cell.epochs
+    visits = data.rows * (1.0 if passes is None else passes)
+    own = data.rows * dim * 2e-8 / 6 if data.fresh else 0.0
+    return 0.02 + visits * (20 + 0.3 * dim) * 1e-9 + own + 1e-3 * run.cell.episodes

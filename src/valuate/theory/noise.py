@@ -82,10 +82,12 @@ def gradient_variance(
     """
     theta, omega = _point(problem, theta, omega)
     n = problem.n_rows
+    if n == 1:
+        return 0.0
     on_theta, on_omega = problem.gradient(theta, omega)
     of_mean = float(on_theta @ on_theta + beta * on_omega @ on_omega)
     spread = mean_square_gradient(problem, theta, omega, beta=beta) - of_mean
-    return max(0.0, spread) * n / max(1, n - 1)
+    return max(0.0, spread) * n / (n - 1)
 
 
 def _point(problem: Problem, theta: ArrayLike | None, omega: ArrayLike | None) -> tuple[Vector, Vector]:

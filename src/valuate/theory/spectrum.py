@@ -66,7 +66,7 @@ def spectrum(problem: Problem) -> Spectrum:
     a, b, c = problem.moments()
     whiten = _whitening(problem)
     left = whiten @ a
-    _require_regular(left, problem.metric().spread)
+    _require_regular(left, float(np.linalg.cond(whiten * np.sqrt(np.diagonal(c)))))
     u, sizes, vt = la.svd(left)
     least = float(la.norm(whiten, 2)) ** -2
     beta = 8 * float(sizes[0]) ** 2 / least
@@ -97,11 +97,14 @@ def _whitening(problem: Problem) -> Matrix:
     return metric.whiten(np.eye(problem.dim))
 
 
-def _require_regular(left: Matrix, spread: float) -> None:
-    """Refuse a singular A; ``left`` is A in the norm of C^-1. Columns of unit length first: units decide nothing."""
+def _require_regular(left: Matrix, condition: float) -> None:
+    """Refuse a singular A. Columns of unit length first: units decide nothing.
+
+    ``left`` is A in the norm of C^-1; whitening has multiplied its rounding errors by the rows' ``condition``.
+    """
     lengths = unit_scale(np.einsum("ij,ij->j", left, left))
     sizes = la.svdvals(left * lengths)
-    cutoff = np.finfo(float).eps * max(len(left), 10) * max(100.0, spread)  # as LSTD has it
+    cutoff = np.finfo(float).eps * max(100.0, 10 * condition)
     rank = int((sizes > cutoff * sizes[0]).sum())
     if rank < len(left):
         raise InputError(
