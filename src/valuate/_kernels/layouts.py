@@ -41,26 +41,41 @@ class SparseRows(NamedTuple):
     weights: Any
 
 
+def _ask(context, builder, array_type, array, places, n_bytes):
+    """Emit prefetches of ``n_bytes`` bytes from an entry on, given by its place along each dimension."""
+    import llvmlite.ir as ir
+
+    word, flag, pointer = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_pointer()
+    source = context.make_array(array_type)(context, builder, array)
+    address = builder.ptrtoint(source.data, word)
+    for place, stride in zip(places, cgutils.unpack_tuple(builder, source.strides), strict=False):
+        address = builder.add(address, builder.mul(place, stride))
+    declared = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
+    call = cgutils.get_or_insert_function(builder.module, declared, "llvm.prefetch.p0")
+    line = ir.Constant(word, LINE)
+    with cgutils.for_range_slice(builder, ir.Constant(word, 0), n_bytes, line, word) as (offset, _):
+        builder.call(call, [builder.inttoptr(builder.add(address, offset), pointer), flag(0), flag(3), flag(1)])
+    return context.get_dummy_value()
+
+
 @intrinsic
 def prefetch(typingctx, array, index, n_bytes):
     """Ask for ``n_bytes`` bytes from ``array[index]`` on, without waiting for them."""
 
     def codegen(context, builder, signature, args):
-        import llvmlite.ir as ir
-
-        word, flag, pointer = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_pointer()
-        source = context.make_array(signature.args[0])(context, builder, args[0])
-        stride = cgutils.unpack_tuple(builder, source.strides)[0]
-        base = builder.add(builder.ptrtoint(source.data, word), builder.mul(args[1], stride))
-        declared = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
-        call = cgutils.get_or_insert_function(builder.module, declared, "llvm.prefetch.p0")
-        line = ir.Constant(word, LINE)
-        with cgutils.for_range_slice(builder, ir.Constant(word, 0), args[2], line, word) as (offset, _):
-            address = builder.inttoptr(builder.add(base, offset), pointer)
-            builder.call(call, [address, flag(0), flag(3), flag(1)])
-        return context.get_dummy_value()
+        return _ask(context, builder, signature.args[0], args[0], args[1:2], args[2])
 
     return types.void(array, types.uint64, types.uint64), codegen
+
+
+@intrinsic
+def prefetch_part(typingctx, array, row, column, n_bytes):
+    """Ask for ``n_bytes`` bytes from ``array[row, column]`` on, without waiting for them."""
+
+    def codegen(context, builder, signature, args):
+        return _ask(context, builder, signature.args[0], args[0], args[1:3], args[3])
+
+    return types.void(array, types.uint64, types.uint64, types.uint64), codegen
 
 
 def aligned_empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:

@@ -35,7 +35,8 @@ def dense_sums(rows, order, first, last, x, y, reward, out_phi, out_delta):
 
     Rows ``first`` to ``last`` of ``order``, or of the log where ``order`` is None. A vector or output that is None
     is left out, at compile time. Rows are taken four at a time, so that the vectors pass through the registers once
-    for four; at the end the last row fills up the four, with factor 0.
+    for four; at the end the last row fills up the four, with factor 0. Rows are indexed rather than held as arrays,
+    which would be counted.
     """
     table, records, weights = rows.table, rows.records, rows.weights
     width = np.uint64(table.shape[1])
@@ -46,19 +47,19 @@ def dense_sums(rows, order, first, last, x, y, reward, out_phi, out_delta):
         t0, t1 = _at(order, k, last), _at(order, k + np.uint64(1), last)
         t2, t3 = _at(order, k + np.uint64(2), last), _at(order, k + np.uint64(3), last)
         r0, r1, r2, r3 = records[t0], records[t1], records[t2], records[t3]
-        p0, p1, p2, p3 = table[r0.state], table[r1.state], table[r2.state], table[r3.state]
-        q0, q1, q2, q3 = table[r0.next], table[r1.next], table[r2.next], table[r3.next]
+        p0, p1, p2, p3 = np.uint64(r0.state), np.uint64(r1.state), np.uint64(r2.state), np.uint64(r3.state)
+        q0, q1, q2, q3 = np.uint64(r0.next), np.uint64(r1.next), np.uint64(r2.next), np.uint64(r3.next)
         g0, g1, g2, g3 = r0.discount, r1.discount, r2.discount, r3.discount
         u0 = u1 = u2 = u3 = v0 = v1 = v2 = v3 = 0.0
         if has_x or has_y:
             for j in range(width):
-                a0, a1, a2, a3 = p0[j], p1[j], p2[j], p3[j]
+                a0, a1, a2, a3 = table[p0, j], table[p1, j], table[p2, j], table[p3, j]
                 if x is not None:
                     xj = x[j]
-                    v0 += (a0 - g0 * q0[j]) * xj
-                    v1 += (a1 - g1 * q1[j]) * xj
-                    v2 += (a2 - g2 * q2[j]) * xj
-                    v3 += (a3 - g3 * q3[j]) * xj
+                    v0 += (a0 - g0 * table[q0, j]) * xj
+                    v1 += (a1 - g1 * table[q1, j]) * xj
+                    v2 += (a2 - g2 * table[q2, j]) * xj
+                    v3 += (a3 - g3 * table[q3, j]) * xj
                 if y is not None:
                     yj = y[j]
                     u0 += a0 * yj
@@ -76,12 +77,15 @@ def dense_sums(rows, order, first, last, x, y, reward, out_phi, out_delta):
         f2, d2 = _factors(r2, w2, c2, u2, v2, reward, has_y)
         f3, d3 = _factors(r3, w3, c3, u3, v3, reward, has_y)
         for j in range(width):
-            a0, a1, a2, a3 = p0[j], p1[j], p2[j], p3[j]
+            a0, a1, a2, a3 = table[p0, j], table[p1, j], table[p2, j], table[p3, j]
             if out_phi is not None:
                 out_phi[j] += f0 * a0 + f1 * a1 + f2 * a2 + f3 * a3
             if out_delta is not None:
                 out_delta[j] += (
-                    d0 * (a0 - g0 * q0[j]) + d1 * (a1 - g1 * q1[j]) + d2 * (a2 - g2 * q2[j]) + d3 * (a3 - g3 * q3[j])
+                    d0 * (a0 - g0 * table[q0, j])
+                    + d1 * (a1 - g1 * table[q1, j])
+                    + d2 * (a2 - g2 * table[q2, j])
+                    + d3 * (a3 - g3 * table[q3, j])
                 )
 
 

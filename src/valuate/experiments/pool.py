@@ -157,8 +157,9 @@ def _failure(run: Run, reason: str) -> dict[str, Any]:
 
 
 def _environment() -> dict[str, str]:
-    """One thread a worker, and this very package."""
+    """One thread a worker, this very package, and a numerical library that knows the processor it is on."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("OPENBLAS_")}
     threads = ("VALUATE_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
     home = str(Path(valuate.__file__).parents[1])
     path = os.pathsep.join(part for part in (home, os.environ.get("PYTHONPATH", "")) if part)
-    return os.environ | dict.fromkeys(threads, "1") | {"PYTHONPATH": path}
+    return inherited | dict.fromkeys(threads, "1") | {"PYTHONPATH": path}

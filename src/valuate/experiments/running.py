@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import platform
 import sys
 import time
@@ -69,6 +70,7 @@ class Runner:
         key = run.data_key
         if self._held is None or self._held[0] != key:
             self._held = None  # first, so that two data sets are never in memory at once
+            gc.collect()  # a solver's run and its watch know each other
             self._held = key, load(run.cell.data, self.root, run.index)
         return self._held[1]
 

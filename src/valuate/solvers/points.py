@@ -49,8 +49,10 @@ class DensePoint:
         self.rows, self.direction = rows, direction
         self.state = loop.DenseState(*(rows.pad(None, dtype) for _ in range(4)))
         row_bytes = rows.width * rows.dtype.itemsize
-        cached = rows.n_stored * row_bytes <= blocks.CACHED_BYTES
-        self.ask = np.uint64(0 if cached or row_bytes > blocks.PREFETCH_BYTES else row_bytes)
+        away = rows.n_stored * row_bytes > blocks.CACHED_BYTES
+        self.far = away and row_bytes <= blocks.LONG
+        self.asking = blocks.pieces_for(row_bytes, rows.dtype.itemsize)
+        self.ask = np.uint64(row_bytes if away and row_bytes <= blocks.PREFETCH_BYTES else 0)
 
     def place(self, x: Vector | None, y: Vector | None) -> None:
         """See `Point`."""
@@ -69,7 +71,12 @@ class DensePoint:
         if isinstance(reference, loop.Fixed):
             if ridge == 0.0:
                 done = len(local) // 4 * 4
-                pulled = blocks.advance_fours(view, local, self.state, s_theta, s_omega, reference.reward, self.ask)
+                if self.far:
+                    pulled = blocks.advance_far_fours(
+                        view, local, self.state, s_theta, s_omega, reference.reward, *self.asking
+                    )
+                else:
+                    pulled = blocks.advance_fours(view, local, self.state, s_theta, s_omega, reference.reward)
             else:
                 done = len(local) // 2 * 2
                 pulled = blocks.advance_pairs(

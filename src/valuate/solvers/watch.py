@@ -197,9 +197,10 @@ class Watch:
                 f'({residual}). Divide the steps by 10, or leave them at "auto".'
             )
         if status is Status.STALLED:
+            fruitless = (run.row_visits - self.marked_at) / self.n_rows
             return (
-                f"Stalled after {passes} with {sizes}: the best {residual} has not improved for {(run.row_visits - self.marked_at) / self.n_rows:.3g} passes and "
-                f"is above the tolerance {tolerance:.2g}. Divide the steps by 10, or use a method whose noise "
+                f"Stalled after {passes} with {sizes}: the best {residual} has not improved for "
+                f"{fruitless:.3g} passes and is above the tolerance {tolerance:.2g}. Divide the steps by 10, or use a method whose noise "
                 "vanishes (SVRG, SAGA, BatchingSVRG, LSTD)."
             )
         if self.stopped:
