@@ -61,6 +61,14 @@ def test_a_tolerance_of_ten_digits_is_met(name):
     np.testing.assert_allclose(solution.theta, LSTD().solve(problem).theta, rtol=0, atol=1e-9)
 
 
+def test_a_batch_that_still_grows_is_no_stall():
+    """Its noise lasts for many passes, and is gone once the batch is full."""
+    problem, oracle = well_conditioned()
+    solution = BatchingSVRG(**STEPS, initial_fraction=0.02, growth=1.03).solve(problem, passes=1200, tolerance=1e-10)
+    assert solution.status is Status.CONVERGED and solution.passes > 100
+    assert oracle.relative_residual(solution.theta) <= 1.001e-10
+
+
 @pytest.mark.parametrize("layout", ["dense", "sparse"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_lstd_solves_the_rows_as_they_are_stored(dtype, layout):

@@ -297,6 +297,20 @@ def test_subsets_are_uniform(size):
     assert 31.5 < statistic < 117.5  # quantiles of chi-square with 66 degrees of freedom
 
 
+@pytest.mark.parametrize("size", [1, 5_000, 5_001, 9_999, 10_000])
+def test_subsets_need_few_draws(size):
+    """Where nearly all rows are wanted the others are drawn: waiting for the last ones would take n log n draws."""
+    rng, drawn = np.random.default_rng(3), [0]
+
+    class Counting:
+        def integers(self, low, high, size, dtype):
+            drawn[0] += size
+            return rng.integers(low, high, size=size, dtype=dtype)
+
+    assert len(draw_subset(10_000, size, Counting())) == size
+    assert drawn[0] <= 1.5 * min(size, 10_000 - size)
+
+
 def test_pairs_of_a_subset_are_uniform():
     """Every pair of rows is as likely as any other."""
     rng = np.random.default_rng(12)

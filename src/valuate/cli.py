@@ -79,6 +79,61 @@ def bench(
         raise typer.Exit(1)
 
 
+@app.command()
+def reproduce(
+    names: Annotated[list[str], typer.Argument(help="figure-1, figure-2, table-1, table-2, table-3; or all.")],
+    scale: Annotated[str, typer.Option(help="smoke: a minute, little data; paper: the paper's sizes.")] = "smoke",
+    runs: Annotated[int | None, typer.Option(help="Runs or repetitions, in place of the scale's.", min=1)] = None,
+    seed: Annotated[int, typer.Option(help="All random numbers follow from it.", min=0)] = 0,
+    out: Annotated[Path | None, typer.Option(help="Folder of the results. [default: reproduction-SCALE]")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Processes. [default: one a core]", min=1)] = None,
+    grid: Annotated[bool, typer.Option("--grid", help="Figure 1 also at the best steps of the paper's grid.")] = False,
+    right_termination: Annotated[
+        bool, typer.Option("--right-termination", help="Table 3 with nothing after the end of an episode.")
+    ] = False,
+) -> None:
+    """Run the paper's experiments and write a report that compares them with its numbers.
+
+    Every finished run is kept: the same command goes on where an earlier one ended.
+
+    Example: valuate reproduce figure-1 table-2 --out here
+    """
+    from valuate import experiments
+    from valuate.report import make_report
+
+    outcome = experiments.reproduce(
+        names, scale=scale, runs=runs, seed=seed, out=out, jobs=jobs, grid=grid, right_termination=right_termination
+    )
+    for note in outcome.notes:
+        typer.echo(note, err=True)
+    kept = f", {outcome.kept} kept from before" if outcome.kept else ""
+    if outcome.interrupted:
+        typer.echo(
+            f"Stopped. {outcome.done} runs are finished{kept} and lie in {outcome.folder}; the same command goes on "
+            "with the rest.",
+            err=True,
+        )
+        raise typer.Exit(130)
+    typer.echo(f"{outcome.done} runs in {outcome.seconds:.0f} s{kept}. Report: {make_report(outcome.folder)}")
+    for run, reason in outcome.failed:
+        typer.echo(f"Failed: {run}: {reason}", err=True)
+    if outcome.failed:
+        raise typer.Exit(1)
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="Folder that reproduce made.", file_okay=False)],
+) -> None:
+    """Write the report of a reproduction again, from the runs that it has.
+
+    Example: valuate report reproduction-smoke
+    """
+    from valuate.report import make_report
+
+    typer.echo(str(make_report(folder)))
+
+
 def main() -> None:
     """Run the command line; what a user can mend ends with one message and exit code 2."""
     try:

@@ -58,7 +58,7 @@ def weighted_rows(rows: Rows) -> Iterator[Matrix]:
 def gram(rows: Rows) -> Matrix:
     """n C without ridge: (dim, dim)."""
     if rows.is_sparse:
-        table = rows.table.astype(np.float64)
+        table = rows.table.astype(np.float64, copy=False)
         return np.asarray((table.T @ sp.diags_array(rows.state_weights()) @ table).toarray())
     out = np.zeros((rows.dim, rows.dim), order="F")
     for block in weighted_rows(rows):
@@ -73,7 +73,7 @@ def gram(rows: Rows) -> Matrix:
 def cross(rows: Rows) -> Matrix:
     """n A without ridge: (dim, dim), the sum of scale * phi delta'."""
     if rows.is_sparse:
-        table = rows.table.astype(np.float64)
+        table = rows.table.astype(np.float64, copy=False)
         return np.asarray((table.T @ (_counts(rows) @ table)).toarray())
     if 2 * rows.n_stored <= rows.n_rows:
         return _cross_through_states(rows)
@@ -91,12 +91,19 @@ def cross(rows: Rows) -> Matrix:
 
 def _cross_through_states(rows: Rows) -> Matrix:
     if rows.n_stored <= DENSE_COUNTS:
-        counts: Any = np.zeros((rows.n_stored, rows.n_stored))
+        counts = np.zeros((rows.n_stored, rows.n_stored))
         sums.count(rows.records, 0, rows.n_rows, counts)
-    else:
-        counts = _counts(rows)
-    table = np.concatenate([rows.stored(*block) for block in rows.stored_blocks()])
-    return np.asarray(table.T @ (counts @ table))
+        table = rows.stored(0, rows.n_stored)
+        return np.asarray(table.T @ (counts @ table))
+    out = np.zeros((rows.dim, rows.dim))
+    found = _counts(rows)
+    for first, last in rows.stored_blocks():
+        part = found[first:last]
+        reached, columns = np.unique(part.indices, return_inverse=True)
+        part = sp.csr_array((part.data, columns, part.indptr), shape=(last - first, len(reached)))
+        table = np.asarray(rows.table[reached, : rows.dim], dtype=np.float64)
+        out += rows.stored(first, last).T @ (part @ table)
+    return out
 
 
 def _counts(rows: Rows) -> Any:

@@ -47,9 +47,7 @@ def cells(scale: str, runs: int | None) -> list[Cell]:
             data = Data(task=task, rows=ROWS)
             start = STARTS.get(task)
             out.append(
-                Cell(
-                    name=f"{task}/{name}", data=data, method=method, runs=runs or RUNS[scale], start=start, **budget
-                )
+                Cell(name=f"{task}/{name}", data=data, method=method, runs=runs or RUNS[scale], start=start, **budget)
             )
     return out
 

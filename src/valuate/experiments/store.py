@@ -143,7 +143,9 @@ def _merged(folder: Path, scale: str, seed: int, wanted: dict[str, Any]) -> dict
     """The folder's manifest with what is wanted added to it; an error where the two do not go together."""
     if not (folder / MANIFEST).exists():
         made = (RECORDS, _DRAFT)  # by a process that ended before it wrote the manifest
-        others = sorted(e.name for e in folder.iterdir() if e.name not in made or (e.name == RECORDS and e.stat().st_size))
+        others = sorted(
+            e.name for e in folder.iterdir() if e.name not in made or (e.name == RECORDS and e.stat().st_size)
+        )
         if others:
             raise InputError(
                 f"{folder} is not empty and holds no reproduction (it has {others[0]}). Give another folder with --out."
@@ -204,4 +206,6 @@ def _lock(file: FileIO, folder: Path) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         file.close()
-        raise InputError(f"{folder} is being written to by another process. Wait for it, or give another folder.") from None
+        raise InputError(
+            f"{folder} is being written to by another process. Wait for it, or give another folder."
+        ) from None

@@ -135,7 +135,9 @@ def cells(scale: str, runs: int | None, *, right_ends: bool = False) -> list[Cel
             make(name=f"{name}/{method}", method=solver, passes=row.passes) for method, solver in row.methods.items()
         ]
         if name == "acrobot":
-            out += [make(name=f"{name}/lstd-{ridge:g}", method=LSTD(), ridge=ridge, passes=1.0) for ridge in RIDGES[scale]]
+            out += [
+                make(name=f"{name}/lstd-{ridge:g}", method=LSTD(), ridge=ridge, passes=1.0) for ridge in RIDGES[scale]
+            ]
     return out
 
 

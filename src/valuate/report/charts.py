@@ -55,9 +55,13 @@ class _Scale:
             return [float(x) for x in np.arange(math.ceil(self.low / step) * step, self.high + step * 1e-6, step)]
         decades = range(math.floor(self.low), math.ceil(self.high) + 1)
         stride = max(1, math.ceil((self.high - self.low) / 7))
-        marks = (1, 2, 5) if self.high - self.low < 2.2 else (1,)
-        found = [m * 10.0**d for d in decades if d % stride == 0 for m in marks]
-        return [x for x in found if self.low - 1e-9 <= math.log10(x) <= self.high + 1e-9]
+        found: list[float] = []
+        for marks in ((1,), (1, 3), (1, 2, 5), range(1, 10), [k / 10 for k in range(10, 100)]):
+            places = [m * 10.0**d for d in decades if d % stride == 0 for m in marks]
+            found = [x for x in places if self.low - 1e-9 <= math.log10(x) <= self.high + 1e-9]
+            if len(found) >= 3:
+                break
+        return found[:: max(1, math.ceil(len(found) / 8))]
 
 
 def svg(chart: Chart, *, standalone: bool) -> str:
@@ -125,7 +129,8 @@ def _legend(chart: Chart) -> str:
         dash = ' stroke-dasharray="5 3"' if series.dashed else ""
         out.append(
             f'<line x1="{at:.0f}" x2="{at + 18:.0f}" y1="{y - 4}" y2="{y - 4}" stroke="{COLOURS[series.method]}" '
-            f'stroke-width="2.5"{dash}/><text x="{at + 22:.0f}" y="{y}" font-size="{size}">{escape(series.label)}</text>'
+            f'stroke-width="2.5"{dash}/>'
+            f'<text x="{at + 22:.0f}" y="{y}" font-size="{size}">{escape(series.label)}</text>'
         )
         at += 34 + size * 0.57 * len(series.label)
     return "".join(out)
@@ -156,8 +161,8 @@ def _tick(value: float) -> str:
     if 1e-3 <= value < 1e4:
         return f"{value:g}"
     power = math.floor(math.log10(value) + 1e-9)
-    front = round(value / 10.0**power)
-    times = "" if front == 1 else f"{front}&#183;"
+    front = f"{value / 10.0**power:.2g}"
+    times = "" if front == "1" else f"{front}&#183;"
     return f'{times}10<tspan dy="-5" font-size="9">{power}</tspan>'
 
 

@@ -36,8 +36,7 @@ def table_3(results: Results, experiment: str) -> Section:
     if sizes:
         section.sentences.append(Sentence(sizes))
     section.sentences += _tally(found)
-    for name, row in found.items():
-        section.sentences += _row_by_row(name, row)
+    section.sentences += _no_signal(found) + _no_step(found) + _overflows(found) + _saga(found)
     section.sentences += _ridges(results, experiment)
     return section
 
@@ -84,69 +83,100 @@ def _tally(found: Cells) -> list[Sentence]:
     """The cells by verdict."""
     out = []
     for verdict, words in (
-        (Verdict.AGREES, "Agree with the paper"),
-        (Verdict.OVERLAPS, "Differ in the mean, within the spread of single repetitions"),
-        (Verdict.DIFFERS, "Differ from the paper"),
+        (Verdict.AGREES, "agree with the paper"),
+        (Verdict.OVERLAPS, "differ in the mean, within the spread of single repetitions"),
+        (Verdict.DIFFERS, "differ from the paper"),
     ):
-        cells = [
-            f"{LABELS[method]} on {title_of(name)} ({_means(cell)})"
+        groups = {
+            name: [f"{LABELS[method]} {_means(cell)}" for method, (cell, _) in row.items() if cell.verdict is verdict]
             for name, row in found.items()
-            for method, (cell, _) in row.items()
-            if cell.verdict is verdict
-        ]
-        if cells:
-            out.append(Sentence(f"{words}, {len(cells)} cells (ours and the paper's): {listed(cells)}.", verdict))
+        }
+        count = sum(map(len, groups.values()))
+        if count:
+            cells = "; ".join(f"{title_of(name)}: {listed(group)}" for name, group in groups.items() if group)
+            head = f"{count} cell{'s' * (count > 1)} {words if count > 1 else words.replace('differ', 'differs', 1)}"
+            out.append(Sentence(f"{head} (ours | the paper's). {cells}.", verdict))
     return out
 
 
 def _means(cell: Compared) -> str:
     assert cell.paper is not None
-    return f"{cell.ours.mean:.0f}, {cell.paper.mean:.0f}"
+    return f"{cell.ours.mean:.0f}&nbsp;|&nbsp;{cell.paper.mean:.0f}"
 
 
-def _row_by_row(name: str, row: dict[str, tuple[Compared, list[Record]]]) -> list[Sentence]:
-    """What the records tell about a row: rewards that never come, methods that never move, runs that overflow."""
+def _no_signal(found: Cells) -> list[Sentence]:
+    """Rows in whose data no episode ever ended although all rewards before the end are the same."""
+    empty, rows = [], 0
+    for name, row in found.items():
+        data = [record["data"] for record in next(iter(row.values()))[1]]
+        if name.startswith("mountain-car") and not any(facts["terminated"] for facts in data):
+            empty.append(title_of(name))
+            rows += sum(facts["rows"] for facts in data)
+    if not empty:
+        return []
+    return [
+        Sentence(
+            f"{listed(empty)}: there is no signal. The random policy reaches the goal in none of the {rows:,} rows, so "
+            "every reward is the same and every policy looks alike. What is compared is how far each method, its steps "
+            "and the ridge stop short of a constant, not policy evaluation."
+        )
+    ]
+
+
+def _no_step(found: Cells) -> list[Sentence]:
+    """Methods whose weights are still zero at the end of their budget."""
+    words = []
+    for name, row in found.items():
+        still = [
+            method
+            for method, (_, records) in row.items()
+            if all(r["score"]["all_zero"] and r["result"]["status"] == "budget spent" for r in records)
+        ]
+        if still:
+            length = number(row[still[0]][0].ours.mean, 2)
+            words.append(f"{listed([LABELS[method] for method in still])} on {title_of(name)} ({length} steps)")
+    if not words:
+        return []
+    return [
+        Sentence(
+            f"No step was taken within the pass, which the mean gradient takes whole, by {'; '.join(words)}: weights "
+            "of zero choose action 0 for ever."
+        )
+    ]
+
+
+def _overflows(found: Cells) -> list[Sentence]:
     out = []
-    title = title_of(name)
-    data = next(iter(row.values()))[1]
-    ended, rows = sum(r["data"]["terminated"] for r in data), sum(r["data"]["rows"] for r in data)
-    if ended == 0 and TASKS[name.removesuffix("-large")].title == "Mountain Car":
-        out.append(
-            Sentence(
-                f"{title} carries no signal: the random policy reaches the goal in none of the {rows:,} rows, so every "
-                "reward is the same and every policy looks alike. What the row compares is how far each method, its "
-                "steps and the ridge stop short of a constant, not policy evaluation."
-            )
-        )
-    still = {m: cell for m, (cell, records) in row.items() if all(r["score"]["all_zero"] for r in records)}
-    waiting = [m for m in still if row[m][1][0]["result"]["status"] == "budget spent"]
-    if waiting:
-        lengths = listed(sorted({number(still[m].ours.mean, 2) for m in waiting}))
-        out.append(
-            Sentence(
-                f"{title}: {listed([LABELS[m] for m in waiting])} took no step within the pass, which the mean gradient "
-                f"takes whole; weights of zero choose action 0 for ever, which lasts {lengths} steps."
-            )
-        )
-    for method, (_, records) in row.items():
-        lost = [r for r in records if r["result"]["status"] == "diverged"]
-        if lost:
-            after = np.mean([r["result"]["passes"] for r in lost])
-            out.append(
-                Sentence(
-                    f"{title}: {LABELS[method]} overflowed in {len(lost)} of {len(records)} repetitions, after "
-                    f"{number(float(after), 2)} passes on average, and is scored at its starting point."
+    for name, row in found.items():
+        for method, (_, records) in row.items():
+            lost = [record for record in records if record["result"]["status"] == "diverged"]
+            if lost:
+                after = float(np.mean([record["result"]["passes"] for record in lost]))
+                out.append(
+                    Sentence(
+                        f"{LABELS[method]} on {title_of(name)} overflowed in {len(lost)} of {len(records)} "
+                        f"repetitions, after {number(after, 2)} passes on average, and is scored at its starting point."
+                    )
                 )
-            )
-    saga = row.get("saga")
-    if saga is not None and saga[0].verdict is Verdict.DIFFERS and ended:
-        out.append(
-            Sentence(
-                f"{title}: SAGA differs ({_means(saga[0])}). In the authors' code its update carries the step size "
-                "twice; ours is the method as it is defined."
-            )
-        )
     return out
+
+
+def _saga(found: Cells) -> list[Sentence]:
+    """Where SAGA differs although it moved: the authors' is not quite the method."""
+    words = []
+    for name, row in found.items():
+        cell, records = row.get("saga", (None, []))
+        moved = any(not record["score"]["all_zero"] for record in records)
+        if cell is not None and moved and cell.verdict in (Verdict.DIFFERS, Verdict.OVERLAPS):
+            words.append(f"{title_of(name)} ({_means(cell)})")
+    if not words:
+        return []
+    return [
+        Sentence(
+            f"SAGA is off on {listed(words)}: in the authors' code its update carries the step size twice; ours is the "
+            "method as it is defined."
+        )
+    ]
 
 
 def _ridges(results: Results, experiment: str) -> list[Sentence]:
@@ -162,5 +192,7 @@ def _ridges(results: Results, experiment: str) -> list[Sentence]:
         return []
     words = [f"{scores[ridge]:.0f} at {ridge:g}" for ridge in sorted(scores)]
     swing = max(scores.values()) / min(scores.values())
-    what = "LSTD's score on Acrobot is the ridge's more than the method's" if swing > 1.5 else "The ridge matters little"
+    what = (
+        "LSTD's score on Acrobot is the ridge's more than the method's" if swing > 1.5 else "The ridge matters little"
+    )
     return [Sentence(f"{what}: {listed(words)}.")]

@@ -22,11 +22,11 @@ def table_1(results: Results) -> Section:
     section = Section(
         "table-1",
         "Table 1: predicted and measured cost",
-        "Predicted: the table's formulas with every constant 1, for the constants of the task's own data, in passes to "
-        "reduce the squared distance to the solution to a tenth; &ldquo;corrected&rdquo; adds the factor that the proof "
-        "of the paper's second corollary loses; &ldquo;guaranteed&rdquo; is what the theorems prove, with all of their "
-        "constants. Measured: passes until the mean MSPBE (or squared distance) of the runs first is at that share of "
-        "the start's, all methods at the steps that are safe for the rows.",
+        "Predicted: the table's formulas with every constant 1, for the constants of the task's own data, in passes "
+        "to reduce the squared distance to the solution to a tenth; &ldquo;corrected&rdquo; adds the factor that the "
+        "proof of the paper's second corollary loses; &ldquo;guaranteed&rdquo; is what the theorems prove, with all of "
+        "their constants. Measured: passes until the mean MSPBE (or squared distance) of the runs first is at that "
+        "share of the start's, all methods at the steps that are safe for the rows.",
     )
     for task in TASKS:
         theory = results.of("table-1", f"{task}/theory")
@@ -129,4 +129,6 @@ def _against_theory(results: Results, task: str, constants: dict[str, Any]) -> l
         took = _reached(records, "mspbe", SHARES[1])
         what = f"a tenth of the MSPBE took {took:g}" if isinstance(took, float) else f"nor of the MSPBE ({took})"
         return [Sentence(f"{predicted} and is {reached} passes there; {what}.")]
-    return [Sentence(f"{predicted} and took {reached:g}: the formula is {number(cost['passes'] / reached, 2)} times that.")]
+    return [
+        Sentence(f"{predicted} and took {reached:g}: the formula is {number(cost['passes'] / reached, 2)} times that.")
+    ]

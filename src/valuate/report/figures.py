@@ -167,14 +167,13 @@ def _gap_is_the_step(found: dict[str, list[Record]], end: dict[str, float]) -> S
 def _same_level(results: Results, ends: dict[str, dict[str, Compared]]) -> list[Sentence]:
     """The paper's claim: the same level after as many epochs, in fewer passes."""
     out = []
-    level, apart = [], []
+    level: list[str] = []
+    apart: list[str] = []
     for task, row in ends.items():
         start = _start(results.of("figure-1", f"{task}/svrg"))
         svrg, batching = row["svrg"].ours.mean, row["batching-svrg"].ours.mean
         off = abs(svrg - batching) / max(start - svrg, 1e-300)
-        passes = [
-            results.of("figure-1", f"{task}/{name}")[0]["result"]["passes"] for name in ("batching-svrg", "svrg")
-        ]
+        passes = [results.of("figure-1", f"{task}/{name}")[0]["result"]["passes"] for name in ("batching-svrg", "svrg")]
         numbers = f"{number(batching)} and {number(svrg)} with {passes[0]:.4g} and {passes[1]:.4g} passes"
         same = off <= LEVEL and passes[0] < passes[1]
         (level if same else apart).append(f"{TASKS[task].title} ({numbers})")
@@ -188,13 +187,13 @@ def _same_level(results: Results, ends: dict[str, dict[str, Compared]]) -> list[
 
 
 def _far_from_done(results: Results, ends: dict[str, dict[str, Compared]]) -> list[Sentence]:
-    left = {
-        task: row["svrg"].ours.mean / _start(results.of("figure-1", f"{task}/svrg")) for task, row in ends.items()
-    }
+    left = {task: row["svrg"].ours.mean / _start(results.of("figure-1", f"{task}/svrg")) for task, row in ends.items()}
     far = [f"{TASKS[task].title} {share:.0%}" for task, share in left.items() if share > NEAR]
     if not far:
         return []
-    return [Sentence(f"At these steps SVRG is not near a solution: of the MSPBE of its start is left, on {listed(far)}.")]
+    return [
+        Sentence(f"At these steps SVRG is not near a solution: of the MSPBE of its start is left, on {listed(far)}.")
+    ]
 
 
 def _gtd2_beside(results: Results, ends: dict[str, dict[str, Compared]]) -> list[Sentence]:
@@ -206,7 +205,9 @@ def _gtd2_beside(results: Results, ends: dict[str, dict[str, Compared]]) -> list
             continue
         half = results.of("figure-1", f"{task}/svrg")[0]["result"]["passes"] / 2
         there = float(np.interp(half, line.x, line.mean))
-        words.append(f"{TASKS[task].title} {number(there)} after {half:g} passes (SVRG {number(row['svrg'].ours.mean)})")
+        words.append(
+            f"{TASKS[task].title} {number(there)} after {half:g} passes (SVRG {number(row['svrg'].ours.mean)})"
+        )
     if not words:
         return []
     return [Sentence(f"GTD2, which the figure leaves out, with half of SVRG's passes: {listed(words)}.")]

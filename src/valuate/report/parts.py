@@ -28,9 +28,9 @@ class Verdict(Enum):
 #: What the verdicts mean, for the page.
 RULE = (
     f"<b>{Verdict.AGREES.value}</b>: the two means differ by at most two standard errors of their difference, "
-    "2 &radic;(s&sup2;/r + S&sup2;/R), for r repetitions of ours with standard deviation s and R of the paper's with S, "
-    "plus the half unit that the paper rounds away. Where two equal things are compared this fails one time in twenty. "
-    f"<b>{Verdict.OVERLAPS.value}</b>: beyond that, but by at most one standard deviation of a repetition, "
+    "2 &radic;(s&sup2;/r + S&sup2;/R), for r repetitions of ours with standard deviation s and R of the paper's with "
+    "S, plus the half unit that the paper rounds away. Where two equal things are compared this fails one time in "
+    f"twenty. <b>{Verdict.OVERLAPS.value}</b>: beyond that, but by at most one standard deviation of a repetition, "
     "&radic;((s&sup2;+S&sup2;)/2): single repetitions could be either's, the means are not the same. "
     f"<b>{Verdict.DIFFERS.value}</b>: further apart. "
     f"<b>{Verdict.OPEN.value}</b>: data sets of another size, or a single run."

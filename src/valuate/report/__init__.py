@@ -1,0 +1,89 @@
+"""The report on a reproduction of the paper: one HTML page, its charts as SVG, its numbers as CSV.
+
+::
+
+    from valuate import report
+
+    report.make_report("reproduction-paper")
+
+Everything on the page is computed from the folder's records, the sentences too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from valuate.errors import InputError
+from valuate.experiments.published import SOURCE
+from valuate.experiments.results import Results
+from valuate.experiments.store import Store
+from valuate.report import charts, control, costs, figures, page, tables
+from valuate.report.about import about, progress, wall_seconds
+from valuate.report.parts import Section, span
+
+__all__ = ["make_report", "sections"]
+
+#: What makes the section of each experiment.
+_SECTIONS: dict[str, Callable[[Results], Section]] = {
+    "figure-1": figures.figure_1,
+    "figure-1-grid": figures.grid,
+    "figure-2": figures.figure_2,
+    "table-1": costs.table_1,
+    "table-2": costs.table_2,
+    "table-3": lambda results: control.table_3(results, "table-3"),
+    "table-3-right-termination": lambda results: control.table_3(results, "table-3-right-termination"),
+}
+
+TITLE = "SVRG for policy evaluation with fewer gradient evaluations: reproduced"
+
+
+def make_report(folder: str | Path) -> Path:
+    """Write the report of a reproduction into its folder.
+
+    Parameters
+    ----------
+    folder : path
+        As `valuate.experiments.reproduce` made it; it need not be complete.
+
+    Returns
+    -------
+    Path
+        Of ``report.html``. Beside it are ``summary.md``, ``charts`` and ``tables``.
+    """
+    store = Store.read(folder)
+    results = Results(store.records)
+    parts = sections(store, results)
+    scale = store.manifest["scale"]
+    lead = (
+        f"The experiments of {SOURCE}, run again by valuate. Scale {scale}, {len(results.all()):,} runs, "
+        f"{span(wall_seconds(store))}; written {time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC."
+    )
+    warnings = progress(store, results)
+    if scale == "smoke":
+        warnings.insert(0, "This is the smoke scale: few runs, and less data than in the paper where that is large.")
+    root = Path(folder)
+    try:
+        for part in parts:
+            for chart in part.charts:
+                _write(root / "charts" / f"{chart.name}.svg", charts.svg(chart, standalone=True) + "\n")
+                _write(root / "tables" / f"{chart.name}.csv", tables.chart_csv(chart))
+            for table in part.tables:
+                _write(root / "tables" / f"{table.name}.csv", tables.table_csv(table))
+        _write(root / "summary.md", page.markdown(TITLE, lead, warnings, parts))
+        _write(root / "report.html", page.html(TITLE, lead, warnings, parts))
+    except OSError as error:
+        raise InputError(f"The report cannot be written to {folder}: {error.strerror or error}.") from None
+    return root / "report.html"
+
+
+def sections(store: Store, results: Results) -> list[Section]:
+    """What there is to say: a section for each experiment that has runs, and one on how they were made."""
+    parts = [make(results) for name, make in _SECTIONS.items() if results.cells(name)]
+    return [*parts, about(store, results)]
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
