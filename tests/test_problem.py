@@ -42,6 +42,10 @@ class Map:
         return self.function(states)
 
 
+def single(problem):
+    return problem.rows.dtype == np.float32
+
+
 def refuses(kind, message):
     """The block raises exactly `kind`, with `message` somewhere in its text."""
     return pytest.raises(kind, match=re.escape(message))
@@ -79,7 +83,6 @@ def assert_agrees(problem, oracle, rtol=1e-11):
     for name in "AbC":
         close(getattr(found, name), getattr(oracle, name))
     close(problem.b, oracle.b)
-    close(problem.diagonal, np.diagonal(oracle.C))
     close(problem.times_A(x), oracle.A @ x)
     close(problem.times_At(y), oracle.A.T @ y)
     close(problem.times_C(y), oracle.C @ y)
@@ -87,15 +90,17 @@ def assert_agrees(problem, oracle, rtol=1e-11):
     close(problem.gradient(x, y), [-oracle.A.T @ y, oracle.A @ x - oracle.b + oracle.C @ y])
     order = rng.integers(0, problem.n_rows, 11).astype(np.int32)
     close(problem.mean_gradient(x, y, order), oracle.mean_field(x, y, order))
-    most = problem.rows.maxima()
-    close(most[0], (oracle.w * (oracle.phi**2).sum(axis=1)).max())
-    close(most[1], (oracle.w * oracle.rho**2 * (oracle.delta**2).sum(axis=1)).max())
+    wanted = [oracle.w * (oracle.phi**2).sum(axis=1), oracle.w * oracle.rho**2 * (oracle.delta**2).sum(axis=1)]
+    # Squares that only scale are taken in the type of the rows.
+    rough = 1e-6 if single(problem) else rtol
+    np.testing.assert_allclose(problem.rows.maxima(), np.max(wanted, axis=1), rtol=rough)
+    np.testing.assert_allclose(problem.diagonal, np.diagonal(oracle.C), rtol=rough)
     assert problem.mspbe(x) == pytest.approx(oracle.mspbe(x), rel=1e-8)
     ratio = np.sqrt(oracle.mspbe(x) / oracle.mspbe(np.zeros(problem.dim)))
     assert problem.relative_residual(x) == pytest.approx(ratio, rel=1e-8)
     weak = np.diagonal(oracle.C) ** -0.5
     near = np.linalg.norm((oracle.b - oracle.A @ x) * weak) / np.linalg.norm(oracle.b * weak)
-    assert problem.relative_residual(x, exact=False) == pytest.approx(near, rel=1e-9)
+    assert problem.relative_residual(x, exact=False) == pytest.approx(near, rel=max(rough, 1e-9))
 
 
 # ---- sums over rows, all layouts
@@ -236,9 +241,8 @@ def test_ways_to_build_a_problem_agree(how, extras):
     discounts = np.where(scalars["terminated"], 0.0, scalars["discount"])
     phi, next_phi = TABLE[VISITED[:-1]], TABLE[VISITED[1:]]
     assert_holds(problem, phi, next_phi, discounts > 0)
-    oracle = Oracle(phi, next_phi, REWARDS, discounts, *(scalars.get(k) for k in ("ratios", "weights", "ridge")[:2]))
-    oracle = Oracle(phi, next_phi, REWARDS, discounts, oracle.rho, scalars.get("weights"), scalars.get("ridge", 0.0))
-    assert_agrees(problem, oracle)
+    given = [scalars.get(name) for name in ("ratios", "weights")]
+    assert_agrees(problem, Oracle(phi, next_phi, REWARDS, discounts, *given, scalars.get("ridge", 0.0)))
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -414,6 +418,14 @@ def test_objects_that_are_equal_but_of_different_types_stay_apart():
     np.testing.assert_array_equal(rows_of(problem)[0].ravel(), [1, 2, 1, 2, 1, 2])
 
 
+def test_labels_beside_objects():
+    """A data frame may hold one column as text and the other as objects."""
+    log = Transitions(np.array(["a", "b"] * 4), np.ones(8), np.array(["b", "a"] * 4, dtype=object))
+    problem = Problem.from_transitions(log, lambda s: np.array([[float(ord(x))] for x in s]))
+    assert (problem.layout, problem.rows.n_stored) == ("indexed", 2)
+    assert_holds(problem, np.array([[97.0], [98.0]] * 4), np.array([[98.0], [97.0]] * 4))
+
+
 def test_states_that_cannot_be_hashed_or_compared_are_transformed_one_by_one():
     states = np.empty(6, dtype=object)
     states[:] = [np.array([k, 1.0]) for k in range(6)]
@@ -437,8 +449,15 @@ def test_whole_numbers_keep_all_their_digits():
     np.testing.assert_array_equal(rows_of(problem)[0].ravel(), [1, 2] * 4)
 
 
-def test_numbers_far_apart_are_sorted_instead_of_looked_up():
-    numbers = np.array([-(2**62), 0, 2**62 - 1, 17, 5])
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        np.array([-(2**62), 0, 2**62 - 1, 17, 5]),
+        np.array([-(2**63), 0, 2**63 - 1, 17, 5]),
+        np.array([0, 2**64 - 1, 2**64 - 2, 17, 5], dtype=np.uint64),
+    ],
+)
+def test_numbers_far_apart_are_sorted_instead_of_looked_up(numbers):
     states = numbers[VISITED]
     log = Transitions(states[:-1], REWARDS, states[1:])
     problem = Problem.from_transitions(log, lambda s: TABLE[[list(numbers).index(x) for x in s]])
@@ -663,13 +682,13 @@ def test_arrays_of_every_kind(name, make, wide):
 
 def test_read_only_arrays_are_copied_and_aligned_ones_are_not():
     table = storing.layouts.aligned_zeros((8, 8), np.float64)
-    table += np.arange(8.0)
+    table += np.random.default_rng(18).normal(size=(8, 8))
     problem = Problem.from_table(table, np.arange(8), np.ones(8), np.arange(8))
     assert problem.rows.table is table
     table.flags.writeable = False
     problem = Problem.from_table(table, np.arange(8), np.ones(8), np.arange(8))
     assert problem.rows.table is not table and problem.rows.table.flags.writeable
-    assert_agrees(problem, Oracle(table, table, np.ones(8), np.full(8, 0.99)))
+    assert_agrees(problem, Oracle(table, table, np.ones(8), np.full(8, 0.95)))
 
 
 def test_single_and_double_together_are_double():
@@ -752,7 +771,7 @@ def test_sparse_matrices_of_every_kind(make):
     oracle = Oracle(phi, ahead, rewards, np.full(9, 0.9))
     used = phi.any(axis=0)
     assert used.all()
-    assert_agrees(problem, oracle, rtol=1e-6 if problem.rows.dtype == np.float32 else 1e-11)
+    assert_agrees(problem, oracle, rtol=1e-6 if single(problem) else 1e-11)
     table = problem.rows.table
     assert table.data.flags.carray and table.has_canonical_format
     assert Problem.from_table(make(phi), [0, 1], [1.0, 1.0], [8, 0]).layout == "sparse"

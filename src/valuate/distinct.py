@@ -64,12 +64,12 @@ def _distinct(pools: list[Any], most: int) -> tuple[Any, Index] | None:
         return None
     pools = [pool for pool in pools if len(pool)]
     entries = pools[0].size // len(pools[0])
-    if all(pool.dtype.kind in "iub" for pool in pools):
-        codes = _codes_of_numbers(pools, entries, 2 * most + SAMPLE)
-    elif entries == 1 and not any(pool.dtype.kind == "V" for pool in pools):
+    kinds = {pool.dtype.kind for pool in pools}
+    codes = _codes_of_numbers(pools, entries, 2 * most + SAMPLE) if kinds <= set("iub") else None
+    # NumPy compares int64 with uint64 as float64, which does not hold all their digits.
+    comparable = kinds.isdisjoint("V") and (np.result_type(*pools).kind != "f" or kinds == {"f"})
+    if codes is None and entries == 1 and comparable:
         codes = _codes_of_labels([pool.reshape(-1) for pool in pools])
-    else:
-        return None
     if codes is None:
         return None
     count = int(codes.max()) + 1
@@ -109,7 +109,7 @@ def _codes_of_numbers(pools: list[Any], entries: int, most: int) -> Index | None
     for least, largest in zip(low, high, strict=True):
         strides.append(span)
         span *= largest - least + 1
-    if span > info.max:
+    if span - 1 > info.max:
         return None
     codes = np.zeros(sum(map(len, rows)), np.int64)
     at = 0
@@ -125,7 +125,7 @@ def _codes_of_numbers(pools: list[Any], entries: int, most: int) -> Index | None
 
 
 def _codes_of_labels(pools: list[Any]) -> Index | None:
-    if pools[0].dtype.kind != "O":
+    if all(pool.dtype.kind != "O" for pool in pools):
         return _sorted_codes(*pools)
     places: dict[Any, int] = {}
     try:

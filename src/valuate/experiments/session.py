@@ -105,7 +105,7 @@ def reproduce(
             outcome.interrupted = True
         outcome.seconds = time.perf_counter() - began
         if not outcome.interrupted:
-            store.append({"kind": "timing", "authors_way": machine.authors_way(_dims(store.records))})
+            store.append({"kind": "timing", "authors_way": machine.authors_way(_untimed(store.records))})
         store.append({"kind": "end", "ended": time.time(), "seconds": outcome.seconds, "done": outcome.done})
     return outcome
 
@@ -138,9 +138,10 @@ def _stage(stage: str, name: str, cells: list[Cell], results: Results) -> list[C
     return [] if then is None else then(cells, results)
 
 
-def _dims(records: list[dict[str, Any]]) -> list[int]:
-    """Numbers of features that runs had."""
-    return sorted({record["data"]["dim"] for record in records if record["kind"] == "run"})
+def _untimed(records: list[dict[str, Any]]) -> list[int]:
+    """Numbers of features that runs had and for which the authors' way has not been timed."""
+    timed = {int(dim) for record in records if record["kind"] == "timing" for dim in record["authors_way"]}
+    return sorted({record["data"]["dim"] for record in records if record["kind"] == "run"} - timed)
 
 
 class _Bar:

@@ -154,7 +154,12 @@ def _gap_is_the_step(found: dict[str, list[Record]], end: dict[str, float]) -> S
     until = float(best.x[-1] if ahead.all() else best.x[int((~ahead).argmax())])
     share = (end["gtd2"] - end["gtd2-best"]) / (end["gtd2"] - end["scsg"]) if end["gtd2"] != end["scsg"] else 1.0
     step = found["gtd2-best"][0]["settings"]["method"]["step_theta"]
-    leads = f"and is ahead of SCSG up to {until:.2g} of the pass" if until > 0.05 else "and is behind SCSG all along"
+    if ahead.all():
+        leads = "and is ahead of SCSG all along"
+    else:
+        leads = (
+            f"and is ahead of SCSG up to {until:.2g} of the pass" if until > 0.05 else "and is behind SCSG all along"
+        )
     if share > 0.8:
         why = "The gap that the paper shows is one of GTD2's step size, not of its rate"
     else:

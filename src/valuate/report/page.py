@@ -145,7 +145,7 @@ def _said(sentences: Sequence[Sentence]) -> str:
 
 
 def _table(table: Table, heading: str) -> str:
-    numeric = [any(isinstance(row[k], int | float) for row in table.rows) for k in range(len(table.columns))]
+    numeric = [any(_is_number(row[k]) for row in table.rows) for k in range(len(table.columns))]
     kinds = ['class="n"' if right else "" for right in numeric]
     head = "".join(f"<th {kind}>{escape(name)}</th>" for name, kind in zip(table.columns, kinds, strict=True))
     rows = "".join(
@@ -156,6 +156,11 @@ def _table(table: Table, heading: str) -> str:
     return (
         f'{heading}<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>{note}'
     )
+
+
+def _is_number(entry: Entry) -> bool:
+    """Whether an entry is a number, or says that there is none."""
+    return isinstance(entry, int | float) or (isinstance(entry, str) and entry.startswith("not in "))
 
 
 def _entry(entry: Entry) -> str:
