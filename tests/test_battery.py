@@ -1,6 +1,7 @@
 """The battery on every solver and layout, and what each solver promises by itself."""
 
 import dataclasses
+import time
 
 import numpy as np
 import pytest
@@ -92,6 +93,17 @@ def test_an_epoch_that_was_cut_is_not_a_finished_one(name):
     full = STOCHASTIC[name].solve(noisy("dense").problem, passes=whole.row_visits / N)
     assert full.epochs == 3
     np.testing.assert_array_equal(full.theta, whole.theta)
+
+
+def test_the_clock_stands_still_while_a_point_is_measured_or_shown():
+    solver, problem = GTD2(**STEPS), noisy("dense").problem
+    solver.solve(problem, epochs=1, record="epoch")
+    mspbe = problem.mspbe
+    problem.mspbe = lambda theta: time.sleep(0.1) or mspbe(theta)
+    recorded = solver.solve(problem, epochs=4, record="epoch")
+    shown = solver.solve(problem, epochs=4, callback=lambda progress: time.sleep(0.1))
+    assert len(recorded.trace) == 5 and recorded.trace.seconds[-1] <= recorded.seconds < 0.2
+    assert shown.seconds < 0.2
 
 
 # ---- how runs end

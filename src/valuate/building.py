@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
 
 #: Rewards and ratios lie between these, so that their squares neither vanish nor overflow.
-RANGE = (1e-140, 1e140)
+RANGE = (1e-50, 1e50)
 
 
 def from_arrays(
@@ -140,9 +140,9 @@ def _require_range(rewards: Vector, ratios: Vector | None) -> None:
 
 
 def _rows(table: Any, dim: int, state: Any, follower: Any, columns: _Columns, layout: str) -> Rows:
-    storing.require_range(table, dim)
     rewards, discounts, ended, ratios, weights = columns
     records, shares = storing.records(state, follower, rewards, discounts, ended, ratios, weights)
+    storing.require_range(table, dim, records["state"][shares > 0] if len(shares) else records["state"])
     return Rows(table, dim, records, shares, layout)
 
 

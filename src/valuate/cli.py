@@ -81,7 +81,9 @@ def bench(
 
 @app.command()
 def reproduce(
-    names: Annotated[list[str], typer.Argument(help="figure-1, figure-2, table-1, table-2, table-3; or all.")],
+    names: Annotated[
+        list[str] | None, typer.Argument(help="figure-1, figure-2, table-1, table-2, table-3; or all. [default: all]")
+    ] = None,
     scale: Annotated[str, typer.Option(help="smoke: a minute, little data; paper: the paper's sizes.")] = "smoke",
     runs: Annotated[int | None, typer.Option(help="Runs or repetitions, in place of the scale's.", min=1)] = None,
     seed: Annotated[int, typer.Option(help="All random numbers follow from it.", min=0)] = 0,
@@ -99,10 +101,17 @@ def reproduce(
     Example: valuate reproduce figure-1 table-2 --out here
     """
     from valuate import experiments
-    from valuate.report import make_report
+    from valuate.report import in_short, make_report
 
     outcome = experiments.reproduce(
-        names, scale=scale, runs=runs, seed=seed, out=out, jobs=jobs, grid=grid, right_termination=right_termination
+        names or ["all"],
+        scale=scale,
+        runs=runs,
+        seed=seed,
+        out=out,
+        jobs=jobs,
+        grid=grid,
+        right_termination=right_termination,
     )
     for note in outcome.notes:
         typer.echo(note, err=True)
@@ -115,6 +124,7 @@ def reproduce(
         )
         raise typer.Exit(130)
     typer.echo(f"{outcome.done} runs in {outcome.seconds:.0f} s{kept}. Report: {make_report(outcome.folder)}")
+    typer.echo(in_short(outcome.folder))
     for run, reason in outcome.failed:
         typer.echo(f"Failed: {run}: {reason}", err=True)
     if outcome.failed:

@@ -83,7 +83,9 @@ def show(found: Found, console: Console) -> None:
         bar = "█" * round(30 * abs(value) / longest)
         table.add_row(str(state), f"{value:.2f}", f"{exact:.2f}", bar)
     console.print(table)
-    console.print(f"[bold]Value of the policy from the start: {found.values[0]:.2f}[/bold] (exact: {found.exact[0]:.2f})")
+    console.print(
+        f"[bold]Value of the policy from the start: {found.values[0]:.2f}[/bold] (exact: {found.exact[0]:.2f})"
+    )
     console.print(f"Status: {solution.message}")
     console.print(
         f"Cost:   {solution.row_visits:,} row visits and {solution.setup_visits:,} that only measured, "

@@ -130,7 +130,7 @@ def _codes_of_labels(pools: list[Any]) -> Index | None:
     places: dict[Any, int] = {}
     try:
         # With its type, for 1 and True are equal and a feature map may tell them apart.
-        return np.array([places.setdefault((type(s), s), len(places)) for pool in pools for s in pool])
+        return np.array([places.setdefault((type(s), s), len(places)) for pool in pools for s in pool.tolist()])
     except TypeError:  # states that cannot be hashed
         return None
 

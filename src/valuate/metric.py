@@ -155,7 +155,7 @@ def by_products(
         last, power = power, float(residual @ steer)
         direction = steer + power / last * direction
     else:
-        late = sum(terms[-max(1, len(terms) // 4) :]) / total if power > 0.0 else 0.0
+        late = sum(terms[len(terms) // 2 :]) / total if power > 0.0 else 0.0
         _warn_above(accuracy, late, most)
     rounding = 10 * np.finfo(float).eps * float(solution @ (diagonal * solution)) / total if total else 0.0
     _warn_above(accuracy, rounding, len(terms) - 1)

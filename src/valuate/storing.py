@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 MOST_ROWS = 2**31 - 1
 #: Rows compared or copied at a time.
 BLOCK = 8192
-#: A column's largest entry lies between these, by bytes an entry, so that its squares neither vanish nor overflow.
-RANGE = {4: (1e-15, 1e15), 8: (1e-140, 1e140)}
+#: The largest entry of a column lies between these, by bytes an entry, so that what is computed from its square
+#: neither vanishes nor overflows.
+RANGE = {4: (1e-15, 1e15), 8: (1e-50, 1e50)}
 
 
 def padded_table(features: NDArray[Any]) -> NDArray[Any]:
@@ -147,22 +148,31 @@ def tidy(table: Any, *, copy: bool = True) -> Any:
     return out
 
 
-def require_range(table: Any, dim: int) -> None:
-    """Refuse columns whose squares would overflow or vanish: what is computed from them would be wrong or NaN."""
+def require_range(table: Any, dim: int, state: Index) -> None:
+    """Refuse columns too large to be squared, or too small in all the rows that are states (next rows may be so).
+
+    What is computed from them would be wrong, or NaN.
+    """
     low, high = RANGE[table.dtype.itemsize]
+    used = np.zeros(table.shape[0], bool)
+    used[state] = True
     values = table.data if _checks.is_sparse(table) else table
-    head = table[:BLOCK]  # shows, nearly always, that no column is too small
-    if values.size and -high <= values.min() and values.max() <= high and (_column_peaks(head, dim) >= low).all():
+    fits = not values.size or (-high <= values.min() and values.max() <= high)
+    # The first states show, nearly always, that no column is too small.
+    if fits and (_column_peaks(table[:BLOCK][used[:BLOCK]], dim) >= low).all():
         return
-    peaks = _column_peaks(table, dim)
-    outside = (peaks > high) | ((peaks < low) & (peaks > 0))
-    if outside.any():
-        column = int(outside.argmax())
-        wider = " or give the features as float64" if table.dtype.itemsize == 4 else ""
-        raise InputError(
-            f"features of column {column} are at most {peaks[column]:.2g} in size, and {low:g} to {high:g} is what can "
-            f"be computed with in {table.dtype}. Rescale the column{wider}; its weight changes by the inverse."
-        )
+    for peaks, wrong in (
+        (_column_peaks(table, dim), lambda peak: peak > high),
+        (_column_peaks(table if used.all() else table[used], dim), lambda peak: (peak < low) & (peak > 0)),
+    ):
+        outside = wrong(peaks)
+        if outside.any():
+            column = int(outside.argmax())
+            wider = " or give the features as float64" if table.dtype.itemsize == 4 else ""
+            raise InputError(
+                f"features of column {column} are at most {peaks[column]:.2g} in size, and {low:g} to {high:g} is what "
+                f"can be computed with in {table.dtype}. Rescale the column{wider}; its weight changes by the inverse."
+            )
 
 
 def _column_peaks(table: Any, dim: int) -> NDArray[np.float64]:

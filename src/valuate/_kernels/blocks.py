@@ -12,24 +12,12 @@ from numba import njit
 
 from valuate._kernels.layouts import FASTMATH, prefetch, prefetch_part
 
-#: Rows longer than this many bytes do not fit in the first cache four at a time; the hardware follows them better alone.
-LONG = 16384
-#: Rows shorter than this many bytes are worked on before the next block has come: three blocks are on the way.
-SHORT = 256
 #: Pairs ask for whole rows one block ahead, up to this many bytes; the hardware follows longer rows better alone.
 PREFETCH_BYTES = 1024
 #: Tables up to this many bytes stay in a core's own cache, where asking ahead only costs instructions.
 CACHED_BYTES = 1 << 20
 #: Records are asked for this many steps ahead of their rows.
 RECORDS_AHEAD = 32
-
-
-def pieces_for(row_bytes, itemsize):
-    """Entries of a piece in the two loops of `advance_far_fours`, and the blocks to ask ahead; measured, not derived."""
-    size = 256 if row_bytes > 4096 else 512
-    second = size if itemsize == 8 else 2 * size
-    pieces = np.uint64(size // itemsize), np.uint64(second // itemsize)
-    return pieces, np.uint64(3 if row_bytes < SHORT else 1)
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)

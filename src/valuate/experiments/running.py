@@ -109,7 +109,11 @@ class Runner:
                 "ended": float(scores.terminated.mean()),
                 "all_zero": not solution.theta.any(),
             }
-        found = {"result": _result(solution), "trace": _trace(solution, distances), "score": scored}
+        result = _result(solution)
+        if not cell.episodes:
+            first = np.zeros(problem.dim) if start["theta"] is None else start["theta"]
+            result["mspbe"] = {"start": problem.mspbe(first), "end": problem.mspbe(solution.theta)}
+        found = {"result": result, "trace": _trace(solution, distances), "score": scored}
         return found, {"solve": solved - began, "score": time.perf_counter() - solved, "clock": solution.seconds}
 
 

@@ -20,10 +20,10 @@ from valuate.experiments.published import SOURCE
 from valuate.experiments.results import Results
 from valuate.experiments.store import Store
 from valuate.report import charts, control, costs, figures, page, tables
-from valuate.report.about import about, progress, wall_seconds
+from valuate.report.about import about, headline, progress, wall_seconds
 from valuate.report.parts import Section, span
 
-__all__ = ["make_report", "sections"]
+__all__ = ["in_short", "make_report", "sections"]
 
 #: What makes the section of each experiment.
 _SECTIONS: dict[str, Callable[[Results], Section]] = {
@@ -76,6 +76,12 @@ def make_report(folder: str | Path) -> Path:
     except OSError as error:
         raise InputError(f"The report cannot be written to {folder}: {error.strerror or error}.") from None
     return root / "report.html"
+
+
+def in_short(folder: str | Path) -> str:
+    """A sentence on the time that the runs of a folder took, and the authors' way would take."""
+    store = Store.read(folder)
+    return headline(store, Results(store.records))
 
 
 def sections(store: Store, results: Results) -> list[Section]:

@@ -71,6 +71,23 @@ def wall_seconds(store: Store) -> float:
     return total + (max(0.0, last - began) if began is not None else 0.0)
 
 
+def headline(store: Store, results: Results) -> str:
+    """The time of all runs beside that of the authors' way, in a sentence; empty where nothing was timed."""
+    matrix = _matrix_seconds(store)
+    runs = [run for run in results.all() if run["result"]]
+    if not matrix or not runs:
+        return ""
+    ours = sum(run["seconds"]["clock"] for run in runs)
+    return (
+        f"Solving took {span(ours)} of one core; the authors' way, by matrices of each row, would take about "
+        f"{span(_theirs(runs, matrix))} (estimated from a measured step)."
+    )
+
+
+def _theirs(runs: list[Record], matrix: dict[str, float]) -> float:
+    return float(sum(run["result"]["row_visits"] * matrix.get(str(run["data"]["dim"]), 0.0) for run in runs))
+
+
 def _time(store: Store, results: Results) -> Table:
     """What each experiment took, and what the authors' way would take for the same row visits."""
     matrix = _matrix_seconds(store)
@@ -83,7 +100,7 @@ def _time(store: Store, results: Results) -> Table:
         visits = sum(run["result"]["row_visits"] for run in runs)
         solving = sum(run["seconds"]["clock"] for run in runs)
         others = sum(run["seconds"][part] for run in runs for part in ("data", "solve", "score")) - solving
-        theirs = sum(run["result"]["row_visits"] * matrix.get(str(run["data"]["dim"]), 0.0) for run in runs)
+        theirs = _theirs(runs, matrix)
         totals = [a + b for a, b in zip(totals, (visits, solving, others, theirs), strict=True)]
         rows.append([name, len(runs), visits, span(solving), span(others), span(theirs) if matrix else None])
     if matrix:

@@ -94,7 +94,8 @@ def _tally(found: Cells) -> list[Sentence]:
         count = sum(map(len, groups.values()))
         if count:
             cells = "; ".join(f"{title_of(name)}: {listed(group)}" for name, group in groups.items() if group)
-            head = f"{count} cell{'s' * (count > 1)} {words if count > 1 else words.replace('differ', 'differs', 1)}"
+            verb = words.split()[0]
+            head = f"{count} cells {words}" if count > 1 else f"1 cell {words.replace(verb, verb + 's', 1)}"
             out.append(Sentence(f"{head} (ours | the paper's). {cells}.", verdict))
     return out
 
