@@ -161,18 +161,17 @@ def require_range(table: Any, dim: int, state: Index) -> None:
     # The first states show, nearly always, that no column is too small.
     if fits and (_column_peaks(table[:BLOCK][used[:BLOCK]], dim) >= low).all():
         return
-    for peaks, wrong in (
-        (_column_peaks(table, dim), lambda peak: peak > high),
-        (_column_peaks(table if used.all() else table[used], dim), lambda peak: (peak < low) & (peak > 0)),
-    ):
-        outside = wrong(peaks)
-        if outside.any():
-            column = int(outside.argmax())
-            wider = " or give the features as float64" if table.dtype.itemsize == 4 else ""
-            raise InputError(
-                f"features of column {column} are at most {peaks[column]:.2g} in size, and {low:g} to {high:g} is what "
-                f"can be computed with in {table.dtype}. Rescale the column{wider}; its weight changes by the inverse."
-            )
+    largest = _column_peaks(table, dim)
+    of_states = largest if used.all() else _column_peaks(table[used], dim)
+    outside = (largest > high) | ((of_states < low) & (of_states > 0))
+    if outside.any():
+        column = int(outside.argmax())
+        size = largest[column] if largest[column] > high else of_states[column]
+        wider = " or give the features as float64" if table.dtype.itemsize == 4 else ""
+        raise InputError(
+            f"features of column {column} are at most {size:.2g} in size, and {low:g} to {high:g} is what can be "
+            f"computed with in {table.dtype}. Rescale the column{wider}; its weight changes by the inverse."
+        )
 
 
 def _column_peaks(table: Any, dim: int) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Vector = NDArray[np.float64]
 
-#: Rows longer than this many bytes do not fit in the first cache four at a time; the hardware follows them better alone.
+#: Rows longer than this many bytes do not fit in the first cache four at a time; the hardware follows them better.
 LONG = 16384
 #: Rows shorter than this many bytes are worked on before the next block has come: three blocks are on the way.
 SHORT = 256

@@ -199,9 +199,9 @@ class Watch:
         if status is Status.STALLED:
             fruitless = (run.row_visits - self.marked_at) / self.n_rows
             return (
-                f"Stalled after {passes} with {sizes}: the best {residual} has not improved for "
-                f"{fruitless:.3g} passes and is above the tolerance {tolerance:.2g}. Divide the steps by 10, or use a method whose noise "
-                "vanishes (SVRG, SAGA, BatchingSVRG, LSTD)."
+                f"Stalled after {passes} with {sizes}: the best {residual} has not "
+                f"improved for {fruitless:.3g} passes and is above the tolerance {tolerance:.2g}. "
+                "Divide the steps by 10, or use a method whose noise vanishes (SVRG, SAGA, BatchingSVRG, LSTD)."
             )
         if self.stopped:
             return f"Stopped by the callback after {passes}: {residual}."
