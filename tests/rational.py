@@ -1,4 +1,4 @@
-"""Small problems in exact rational arithmetic: rank, consistency and the smallest minimiser of the MSPBE, to the bit."""
+"""Small problems in rational arithmetic, to the bit: rank, consistency and the smallest minimiser of the MSPBE."""
 
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -18,7 +18,14 @@ class Exact(NamedTuple):
 
 
 def solve(
-    phi: Any, next_phi: Any, rewards: Any, discounts: Any, *, ratios: Any = None, weights: Any = None, ridge: float = 0.0
+    phi: Any,
+    next_phi: Any,
+    rewards: Any,
+    discounts: Any,
+    *,
+    ratios: Any = None,
+    weights: Any = None,
+    ridge: float = 0.0,
 ) -> Exact:
     """Solve from rows, all of whose numbers are taken at their exact value."""
     n, dim = np.shape(phi)

@@ -437,4 +437,4 @@ def test_smoke_scale_shows_what_the_paper_says(tmp_path):
     assert "http-equiv" not in page and "src=" not in page and "<link" not in page
     assert "Every number of passes is the paper's." in summary and "SVRG does not move" in summary
     assert all((out / "charts" / f"figure-1-{task}-passes.svg").is_file() for task in TASKS)
-    assert seconds < 180  # 35 on two idle cores
+    assert seconds < 300  # 35 on two idle cores

@@ -317,3 +317,27 @@ def test_dims_beyond_the_limit_of_the_exact_norm(monkeypatch, exact):
     assert problem.relative_residual(theta, exact=exact) == wanted[bool(exact)]
     message = LSTD().solve(problem).message
     assert "in the norm of diag(C)^-1" in message
+
+
+# ---- the ends of float64
+
+
+def test_norms_beyond_the_range_of_squares():
+    phi, next_phi, rewards, _, _ = drawn(17, condition=1e10)
+    problem = Problem.from_arrays(phi, rewards, next_phi, discount=0.9)
+    found, g = problem.metric(), problem.residual(np.ones(10))
+    for unit in (1e-200, 1.0, 1e200):
+        assert found.norm(g * unit) == pytest.approx(np.sqrt(2 * problem.mspbe(np.ones(10))) * unit, rel=1e-9)
+    assert found.norm(np.zeros(10)) == 0.0
+    assert found.square(g * 1e200) == np.inf
+    for bad in (np.inf, np.nan):
+        assert found.square(g * bad) == found.norm(g * bad) == by_products(np.eye(10), g * bad) == np.inf
+
+
+def test_the_mspbe_of_weights_out_of_all_proportion(monkeypatch):
+    """Infinite, not NaN."""
+    phi, next_phi, rewards, _, _ = drawn(18)
+    for most in (metric.MOST_DIM, 5):
+        monkeypatch.setattr(metric, "MOST_DIM", most)
+        problem = Problem.from_arrays(phi, rewards, next_phi, discount=0.9)
+        assert problem.mspbe(np.full(10, 1e308)) == np.inf

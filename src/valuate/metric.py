@@ -60,9 +60,18 @@ class Metric:
         return np.asarray(la.solve_triangular(self.factor, scaled, trans="T", check_finite=False))
 
     def square(self, g: Vector) -> float:
-        """g' C^+ g."""
-        white = self.whiten(g)
-        return float(white @ white)
+        """g' C^+ g, infinite where float64 does not hold it."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            white = self.whiten(g)
+            square = float(white @ white)
+        return square if square == square else np.inf
+
+    def norm(self, g: Vector) -> float:
+        """The root of g' C^+ g, also where the square would overflow or vanish."""
+        largest = float(np.abs(g).max())
+        if not 0.0 < largest < np.inf:
+            return 0.0 if largest == 0.0 else np.inf
+        return largest * float(np.linalg.norm(self.whiten(g / largest)))
 
     def condition(self) -> float:
         """Condition number of the scaled rows on their range, the root of that of the scaled C; 1 at rank 0."""
@@ -133,6 +142,8 @@ def by_products(
     small terms alone prove nothing. What rounding of the products does to the sum is estimated from the solution. A
     `PrecisionWarning` says what was reached where this is more than ``accuracy``.
     """
+    if not np.isfinite(g).all():
+        return np.inf
     invert = unit_scale(diagonal) ** 2
     residual, solution = g.copy(), np.zeros_like(g)
     direction = steer = invert * residual

@@ -235,7 +235,8 @@ class Problem:
 
     def _norm(self, g: Vector, exact: bool) -> float:
         if exact:
-            return float(np.sqrt(self.square_norm(g)))
+            small = self.dim <= metric.MOST_DIM
+            return self.metric().norm(g) if small else float(np.sqrt(self.square_norm(g)))
         return float(la.norm(g * metric.unit_scale(self.diagonal)))
 
     def _second_moment(self) -> NDArray[np.float64]:

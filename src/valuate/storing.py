@@ -31,14 +31,8 @@ RANGE = {4: (1e-15, 1e15), 8: (1e-50, 1e50)}
 
 
 def padded_table(features: NDArray[Any]) -> NDArray[Any]:
-    """``features`` itself where it is already aligned and padded, else a copy that is; (n, padded)."""
-    n, dim = features.shape
-    width = layouts.padded(dim, features.dtype)
-    if width == dim and features.flags.c_contiguous and features.ctypes.data % layouts.LINE == 0:
-        # Memory that cannot be written to, or is a subclass, has a type of its own in compiled code.
-        if features.flags.writeable and type(features) is np.ndarray:
-            return features
-    return dense_table([(slice(0, n), features)], n)
+    """An aligned and padded copy of ``features``, (n, padded): what the caller writes to later changes nothing."""
+    return dense_table([(slice(0, len(features)), features)], len(features))
 
 
 def dense_table(blocks: Blocks, size: int) -> NDArray[Any]:

@@ -70,7 +70,7 @@ class LSTD:
             CONVERGED, with the rank in its message where A is singular but the equations hold to 1e-8; SINGULAR where
             they do not; STALLED where they do, but not to the ``tolerance``.
         """
-        if not hasattr(problem, "moments"):
+        if not hasattr(problem, "rows"):  # also for the class itself
             raise InputTypeError(f"problem must be a Problem, not {type(problem).__name__}.")
         request = Request(passes, epochs, tolerance, record, seed, theta, omega, callback)
         request.start(problem)

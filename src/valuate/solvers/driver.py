@@ -161,4 +161,6 @@ def run(method: Any, problem: Problem, request: Request) -> Solution:
             f"problem must be a Problem, not {type(problem).__name__}. Build one with Problem.from_transitions, "
             "from_arrays or from_table."
         )
-    return Run(method, problem, request).go()
+    # What overflows on the way shows as a status, not as a warning of NumPy's.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return Run(method, problem, request).go()

@@ -151,8 +151,9 @@ class BatchingSVRG(SVRG):
     """Batching SVRG (paper, Algorithm 1): the mean is taken over a batch that grows from epoch to epoch.
 
     The batch starts at the floor of ``initial_fraction`` * n and is multiplied by ``growth`` and floored after every
-    epoch, up to n: the schedule of the paper's experiments. With ``variance`` it follows Corollary 1 instead:
-    B_m = n variance / (variance + n alpha rho^m), rounded up, as the corollary needs at least that many.
+    epoch, up to n: the schedule of the paper's experiments. It grows by one row at least, where the floor would hold
+    a small batch for ever. With ``variance`` it follows Corollary 1 instead: B_m = n variance / (variance + n alpha
+    rho^m), rounded up, as the corollary needs at least that many.
 
     Parameters
     ----------
@@ -194,10 +195,9 @@ class BatchingSVRG(SVRG):
             return min(n_rows, math.ceil(n_rows * self.variance / (self.variance + shrink) * (1 - 1e-12)))
         size = max(1, int(self.initial_fraction * n_rows))
         for _ in range(epoch):
-            grown = int(size * self.growth)
-            if size >= n_rows or grown == size:  # full, or the floor has caught it
+            if size >= n_rows or self.growth == 1.0:
                 break
-            size = grown
+            size = max(size + 1, int(size * self.growth))  # at least one more: the floor would catch a small batch
         return min(size, n_rows)
 
 
