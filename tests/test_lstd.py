@@ -430,7 +430,7 @@ def test_rewards_that_cancel_up_to_rounding():
 
 def test_small_rewards_are_not_zero():
     given = case("dense", n=100, dim=3)
-    for unit in (1e-30, 1e-100, 1e100):
+    for unit in (1e-30, 1e-48, 1e48):
         problem = Problem.from_arrays(
             given.oracle.phi, given.oracle.r * unit, given.oracle.phi - given.oracle.delta, discount=1.0
         )
