@@ -104,18 +104,25 @@ class Spy:
     def __init__(self, problem: Problem) -> None:
         self.n_rows = problem.n_rows
         self.events: list[tuple[str, Any]] = []
-        chunk, mean_gradient = problem.rows.chunk, problem.mean_gradient
+        chunk = problem.rows.chunk
 
         def spied_chunk(order: Any) -> Any:
             self.events.append(("steps", order.copy()))
             return chunk(order)
 
-        def spied_mean(theta: Any, omega: Any, order: Any) -> Any:
-            self.events.append(("mean", None if order is None else order.copy()))
-            return mean_gradient(theta, omega, order)
+        def spied_mean(mean: Any) -> Any:
+            def taken(*args: Any) -> Any:
+                order = args[-1]
+                self.events.append(("mean", None if order is None else order.copy()))
+                return mean(*args)
+
+            return taken
 
         problem.rows.chunk = spied_chunk
-        problem.mean_gradient = spied_mean
+        problem.mean_gradient = spied_mean(problem.mean_gradient)
+        residual = problem.mean_residual
+        problem.mean_residual = spied_mean(residual)
+        problem.residual = lambda theta: -residual(np.asarray(theta, float), None)  # only measures
 
     @property
     def row_visits(self) -> int:
@@ -140,7 +147,9 @@ class Spy:
 
     def play(self, oracle: Oracle, solver: Any, start: Any = None) -> Any:
         """Where the oracle ends with the same rows, (2, dim); ``solver`` has numbers for steps."""
-        method = {"GTD2": oracle.gtd2, "SAGA": oracle.saga}.get(type(solver).__name__, oracle.anchored)
+        oracle.direction = solver.direction
+        methods = dict.fromkeys(("GTD2", "TD", "TDC", "GTD"), oracle.plain) | {"SAGA": oracle.saga}
+        method = methods.get(type(solver).__name__, oracle.anchored)
         return method(self.events, (solver.step_theta, solver.step_omega), start)
 
 

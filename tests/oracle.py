@@ -34,6 +34,7 @@ class Oracle:
         self.n, self.d = self.phi.shape
         self.r = np.array(rewards, dtype=np.float64)
         self.ridge = ridge
+        self.direction = "saddle"
         self.rho = np.ones(self.n) if ratios is None else np.array(ratios, dtype=np.float64)
         weights = np.ones(self.n) if weights is None else np.array(weights, dtype=np.float64)
         self.w = self.n * weights / weights.sum()
@@ -75,22 +76,34 @@ class Oracle:
         """Mean of C_t."""
         return self.data_C.mean(axis=0) + self.ridge * self.identity
 
-    # ---- gradients of the saddle point
+    # ---- where a row moves a point: "saddle" is the paper's gradient field, the others are older methods
 
     def data_field(self, t, theta, omega):
-        """F_t without the ridge's part: (2, d)."""
+        """The move of row t without the ridge's part: (2, d)."""
         a, c = self.data_A[t], self.data_C[t]
-        return np.array([-a.T @ omega, a @ theta - self.data_b[t] + c @ omega])
+        towards = a @ theta - self.data_b[t]
+        if self.direction == "td":
+            return np.array([towards, 0 * omega])
+        if self.direction == "tdc":
+            # rho (error phi - discount phi' (phi omega)), as printed, with the sign of a descent
+            ahead = self.phi[t] - self.delta[t]
+            corrected = towards + self.w[t] * self.rho[t] * ahead * (self.phi[t] @ omega)
+            return np.array([corrected, towards + c @ omega])
+        return np.array([-a.T @ omega, towards + (omega if self.direction == "gtd" else c @ omega)])
+
+    def ridge_field(self, theta, omega):
+        """What the ridge, e I in A_t and in C_t, adds to the move of every row: (2, d)."""
+        on_theta, on_omega = self.ridge_matrix @ theta, self.ridge_matrix @ omega
+        return {
+            "saddle": np.array([-on_omega, on_theta + on_omega]),
+            "td": np.array([on_theta, 0 * omega]),
+            "tdc": np.array([on_theta, on_theta + on_omega]),
+            "gtd": np.array([-on_omega, on_theta]),
+        }[self.direction]
 
     def field(self, t, theta, omega):
         """F_t: (2, d)."""
-        a, c = self.data_A[t] + self.ridge_matrix, self.data_C[t] + self.ridge_matrix
-        return np.array([-a.T @ omega, a @ theta - self.data_b[t] + c @ omega])
-
-    def ridge_field(self, theta, omega):
-        """What the ridge adds to F_t, the same for every row: (2, d)."""
-        e = self.ridge_matrix
-        return np.array([-e @ omega, e @ theta + e @ omega])
+        return self.data_field(t, theta, omega) + self.ridge_field(theta, omega)
 
     def mean_field(self, theta, omega, batch=None):
         """Mean of F_t over the rows of ``batch``, or all: (2, d)."""
@@ -135,8 +148,8 @@ class Oracle:
 
     # ---- the methods of the paper
 
-    def gtd2(self, events, steps, start=None):
-        """GTD2: z <- z - s F_t(z). See `anchored` for the arguments."""
+    def plain(self, events, steps, start=None):
+        """GTD2, TD, TDC and GTD, by direction: z <- z - s F_t(z). See `anchored` for the arguments."""
         z, s = self._begin(start, steps)
         for kind, order in events:
             assert kind == "steps"

@@ -17,6 +17,7 @@ from valuate.bench.steps import advancing, draw, places_of, small_vectors
 from valuate.bench.timing import NotHere, Taken
 from valuate.errors import InputError
 from valuate.problem import Problem
+from valuate.solvers.directions import SADDLE
 from valuate.solvers.points import point_for
 
 TINY = Scale(
@@ -75,7 +76,7 @@ def test_names_are_unique_and_scales_differ() -> None:
 
 
 def ours_after(rows, order, x, y, mean, steps=SIZES):
-    point = point_for(rows, loop.Saddle(*steps, 0.0), single=True)
+    point = point_for(rows, SADDLE.for_kernels(*steps, 0.0), single=True)
     point.place(x, y)
     point.drift(*mean)
     advancing(rows, point)(np.asarray(order, np.int32))

@@ -8,15 +8,22 @@ from battery import LAYOUTS, case
 from valuate import Problem, _threads
 from valuate._kernels import loop
 from valuate.rows import draw_subset
+from valuate.solvers.directions import SADDLE, TD
 from valuate.solvers.points import DensePoint, point_for
 
 # ---- the tuned blocks
 
 
-def assert_blocks_are_the_loop(problem, order, *, ridge=0.0, reward=0.0, ask=None, dtype=np.float64, rtol=1e-12):
-    """One chunk by the tuned blocks and by the plain loop, from a point and with drifts that are not zero."""
+def assert_blocks_are_the_loop(problem, order, **options):
+    """One chunk by the tuned blocks and by the plain loop, in each direction; returns the saddle's point."""
+    assert_block_is_the_loop(problem, order, TD, **options)
+    return assert_block_is_the_loop(problem, order, SADDLE, **options)
+
+
+def assert_block_is_the_loop(problem, order, way, *, ridge=0.0, reward=0.0, ask=None, dtype=np.float64, rtol=1e-12):
+    """From a point and with drifts that are not zero."""
     rng = np.random.default_rng(0)
-    direction = loop.Saddle(0.05, 0.08, ridge)
+    direction = way.for_kernels(0.05, 0.08, ridge)
     start, drift = rng.normal(size=(2, problem.dim)), 0.1 * rng.normal(size=(2, problem.dim))
     fast, plain = (DensePoint(problem.rows, direction, np.dtype(dtype)) for _ in range(2))
     if ask is not None:
@@ -28,9 +35,9 @@ def assert_blocks_are_the_loop(problem, order, *, ridge=0.0, reward=0.0, ask=Non
     reference = loop.Fixed(reward)
     pulled = fast.advance(problem.rows.view, reference, order, order)
     expected = loop.advance(problem.rows.view, reference, direction, order, order, plain.state, 0.0)
-    for one, other, began in zip(fast.read(), plain.read(), start, strict=True):
+    for one, other, began, moves in zip(fast.read(), plain.read(), start, (True, way.moves_omega), strict=True):
         np.testing.assert_allclose(one, other, rtol=rtol, atol=rtol * max(1, np.abs(other).max()))
-        assert (one != began).any() or not len(order)
+        assert (one != began.astype(dtype)).any() == (moves and len(order) > 0)
     assert pulled == pytest.approx(expected, rel=rtol)
     return fast
 
@@ -83,7 +90,7 @@ def test_single_precision_blocks(ridge):
 def test_rows_too_many_for_the_cache_are_asked_for_ahead():
     rng = np.random.default_rng(0)
     small, large = (Problem.from_arrays(rng.normal(size=(n, 20)), np.ones(n), np.zeros((n, 20))) for n in (50, 9000))
-    direction = loop.Saddle(0.1, 0.1, 0.0)
+    direction = SADDLE.for_kernels(0.1, 0.1, 0.0)
     asked = [int(DensePoint(problem.rows, direction, np.dtype(float)).ask) for problem in (small, large)]
     assert asked == [0, 192]
     assert_blocks_are_the_loop(large, rng.integers(0, 9000, 1001, dtype=np.int32))
@@ -102,7 +109,7 @@ def test_padding_stays_zero():
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_pulls_show_what_is_not_finite(layout, ridge):
     problem, _ = case(layout, n=30, dim=5)
-    point = point_for(problem.rows, loop.Saddle(1e60, 1e60, ridge), single=True)
+    point = point_for(problem.rows, SADDLE.for_kernels(1e60, 1e60, ridge), single=True)
     point.drift(np.ones(5), np.ones(5))
     order = np.random.default_rng(1).integers(0, 30, 60, dtype=np.int32)
     assert not point.advance(problem.rows.view, loop.Fixed(0.0), order, order) < 1e300
@@ -169,7 +176,9 @@ def test_maxima(layout):
         problem, oracle = case(layout, dim=dim, ratios=True, weights=True)
         phi = (oracle.w * (oracle.phi**2).sum(axis=1)).max()
         delta = (oracle.w * oracle.rho**2 * (oracle.delta**2).sum(axis=1)).max()
-        assert problem.rows.maxima() == pytest.approx((phi, delta), rel=1e-12)
+        lengths = np.sqrt((oracle.phi**2).sum(axis=1) * (oracle.delta**2).sum(axis=1))
+        both = (oracle.w * oracle.rho * lengths).max()
+        assert problem.rows.maxima() == pytest.approx((phi, delta, both), rel=1e-12)
 
 
 # ---- blocks and threads

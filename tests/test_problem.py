@@ -90,7 +90,9 @@ def assert_agrees(problem, oracle, rtol=1e-11):
     close(problem.gradient(x, y), [-oracle.A.T @ y, oracle.A @ x - oracle.b + oracle.C @ y])
     order = rng.integers(0, problem.n_rows, 11).astype(np.int32)
     close(problem.mean_gradient(x, y, order), oracle.mean_field(x, y, order))
-    wanted = [oracle.w * (oracle.phi**2).sum(axis=1), oracle.w * oracle.rho**2 * (oracle.delta**2).sum(axis=1)]
+    sizes = (oracle.phi**2).sum(axis=1), (oracle.delta**2).sum(axis=1)
+    both = oracle.w * oracle.rho * np.sqrt(sizes[0] * sizes[1])
+    wanted = [oracle.w * sizes[0], oracle.w * oracle.rho**2 * sizes[1], both]
     # Squares that only scale are taken in the type of the rows.
     rough = 1e-6 if single(problem) else rtol
     np.testing.assert_allclose(problem.rows.maxima(), np.max(wanted, axis=1), rtol=rough)

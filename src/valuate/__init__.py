@@ -26,13 +26,14 @@ if TYPE_CHECKING:
     )
     from valuate.problem import Problem
     from valuate.solution import Solution, Status, Trace
-    from valuate.solvers import GTD2, LSTD, SAGA, SCSG, SVRG, BatchingSVRG
+    from valuate.solvers import GTD, GTD2, LSTD, SAGA, SCSG, SVRG, TD, TDC, BatchingSVRG
     from valuate.transitions import Transitions
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BatchingSVRG",
+    "GTD",
     "GTD2",
     "InputError",
     "InputTypeError",
@@ -46,6 +47,8 @@ __all__ = [
     "Solution",
     "SolverError",
     "Status",
+    "TD",
+    "TDC",
     "Trace",
     "Transitions",
     "ValuateError",
@@ -64,7 +67,7 @@ _MODULES = {
     ),
     "valuate.problem": ("Problem",),
     "valuate.solution": ("Solution", "Status", "Trace"),
-    "valuate.solvers": ("BatchingSVRG", "GTD2", "LSTD", "SAGA", "SCSG", "SVRG"),
+    "valuate.solvers": ("BatchingSVRG", "GTD", "GTD2", "LSTD", "SAGA", "SCSG", "SVRG", "TD", "TDC"),
     "valuate.transitions": ("Transitions",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

@@ -153,8 +153,12 @@ class Problem:
 
     def residual(self, theta: ArrayLike) -> Vector:
         """b - A theta, without A: (dim,)."""
-        theta = self.vector("theta", theta)
-        return -self.rows.sums(theta, reward=1.0, phi=True)[0] / self.n_rows - self.ridge * theta
+        return -self.mean_residual(self.vector("theta", theta), None)
+
+    def mean_residual(self, theta: Vector, order: NDArray[np.int32] | None) -> Vector:
+        """A theta - b of the rows of ``order`` only, or of all; the vector is not checked."""
+        count = self.n_rows if order is None else len(order)
+        return self.rows.sums(theta, reward=1.0, phi=True, order=order)[0] / count + self.ridge * theta
 
     # Matrices and norms.
 

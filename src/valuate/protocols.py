@@ -46,8 +46,8 @@ class SumsOverRows(Protocol):
     def weighted_rows(self) -> Iterator[Matrix]:
         """Blocks of dense rows X with X'X = n C."""
 
-    def maxima(self) -> tuple[float, float]:
-        """The largest w |phi|^2 and w rho^2 |delta|^2."""
+    def maxima(self) -> tuple[float, float, float]:
+        """The largest w |phi|^2, w rho^2 |delta|^2 and w rho |phi| |delta|."""
 
     def any_reward(self) -> bool:
         """Whether any reward is not 0."""

@@ -166,17 +166,18 @@ class Rows:
         """Whether any reward is not 0."""
         return bool(self.records["reward"].any())
 
-    def maxima(self) -> tuple[float, float]:
-        """Largest weight*|phi|^2 and weight*ratio^2*|delta|^2 over the rows."""
+    def maxima(self) -> tuple[float, float, float]:
+        """Largest weight*|phi|^2, weight*ratio^2*|delta|^2 and weight*ratio*|phi|*|delta| over the rows."""
         kernel = sums.sparse_maxima if self.is_sparse else sums.dense_maxima
         blocks = cut(self.n_rows, self.entries, 1)
-        found: list[tuple[float, float]] = [(0.0, 0.0)] * len(blocks)
+        found: list[tuple[float, float, float]] = [(0.0, 0.0, 0.0)] * len(blocks)
 
         def look(k: int) -> None:
             found[k] = kernel(self.view, *blocks[k])
 
         run_all([partial(look, k) for k in range(len(blocks))])
-        return max(pair[0] for pair in found), max(pair[1] for pair in found)
+        phi, delta, both = (max(column) for column in zip(*found, strict=True))
+        return phi, delta, both
 
     def stored(self, first: int, last: int) -> NDArray[np.float64]:
         """Stored rows ``first`` to ``last`` as a dense float64 matrix without padding."""

@@ -1,4 +1,4 @@
-"""The hot pair, dense rows and a fixed mean, taken two or four rows at a time.
+"""The hot pairs, dense rows and a fixed mean in the saddle or primal direction, taken two or four rows at a time.
 
 A block computes the dot products of its rows with the point where the block began, and of its rows with each other;
 from these the scalars of every step in it follow exactly, so that one pass over the rows does all dot products and
@@ -257,8 +257,11 @@ def advance_far_fours(rows, order, state, step_theta, step_omega, reward, pieces
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
-def advance_pairs(rows, order, state, step_theta, step_omega, ridge, reward, ask):
-    """As `advance_fours`, two rows at a time and with a ridge; ``ask`` is the bytes of a row to ask for ahead, or 0."""
+def advance_pairs(rows, order, state, step_theta, step_omega, ridge_theta, ridge_omega, reward, ask):
+    """As `advance_fours`, two rows at a time and with a ridge, given times the steps.
+
+    ``ask`` is the bytes of a row to ask for ahead, or 0.
+    """
     table, records = rows.table, rows.records
     x, y, drift_theta, drift_omega = state
     real = x.dtype.type
@@ -266,7 +269,7 @@ def advance_pairs(rows, order, state, step_theta, step_omega, ridge, reward, ask
     width = np.uint64(table.shape[1])
     weighted = rows.weights.size > 0
     s_theta, s_omega = real(step_theta), real(step_omega)
-    e_theta, e_omega = real(step_theta * ridge), real(step_omega * ridge)
+    e_theta, e_omega = real(ridge_theta), real(ridge_omega)
     block = np.uint64(2)
     n_blocks = np.uint64(order.size) // block
     pulled = 0.0
@@ -314,4 +317,92 @@ def advance_pairs(rows, order, state, step_theta, step_omega, ridge, reward, ask
             y1 = yj - mo + h0 * a0 - e_omega * (xj + yj)
             x[j] = x1 - mt + f1 * (a1 - g1 * q1[j]) + e_theta * y1
             y[j] = y1 - mo + h1 * a1 - e_omega * (x1 + y1)
+    return pulled
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
+def advance_primal_fours(rows, order, state, step, decay, reward, pieces, ahead):
+    """As `advance_fours` in the primal direction, where the point shrinks by ``decay``, 1 less the ridge's pull.
+
+    With ``ahead`` above 0 the rows so many blocks on are asked for, as in `advance_far_fours`.
+    """
+    table, records = rows.table, rows.records
+    x, drift = state.x, state.drift_theta
+    real = x.dtype.type
+    zero, one = real(0), real(1)
+    width = np.uint64(table.shape[1])
+    s, m, kept = real(step), real(decay), real(reward)
+    m2 = m * m
+    m3, m4 = m2 * m, m2 * m2
+    sum2 = one + m
+    sum3 = sum2 + m2
+    sum4 = sum3 + m3
+    far = ahead > np.uint64(0)
+    one_row = np.uint64(1)
+    block = np.uint64(4)
+    n_blocks = np.uint64(order.size) // block
+    pulled = 0.0
+    for b in range(n_blocks):
+        k = b * block
+        _ahead(table, records, order, k + block, block, np.uint64(0))
+        t0, t1 = order[k], order[k + one_row]
+        t2, t3 = order[k + np.uint64(2)], order[k + np.uint64(3)]
+        r0, r1, r2, r3 = records[t0], records[t1], records[t2], records[t3]
+        p0, p1, p2, p3 = np.uint64(r0.state), np.uint64(r1.state), np.uint64(r2.state), np.uint64(r3.state)
+        q0, q1, q2, q3 = np.uint64(r0.next), np.uint64(r1.next), np.uint64(r2.next), np.uint64(r3.next)
+        later = min(k + ahead * block, (n_blocks - one_row) * block)
+        n0, n1 = records[order[later]], records[order[later + one_row]]
+        n2, n3 = records[order[later + np.uint64(2)]], records[order[later + np.uint64(3)]]
+        g0, g1, g2, g3 = real(r0.discount), real(r1.discount), real(r2.discount), real(r3.discount)
+        v0 = v1 = v2 = v3 = zero
+        dm1 = dm2 = dm3 = zero
+        dp10 = dp20 = dp21 = dp30 = dp31 = dp32 = zero
+        for begin in range(np.uint64(0), width, pieces[0]):
+            count = min(pieces[0], width - begin)
+            if far:
+                n_bytes = count * np.uint64(table.itemsize)
+                prefetch_part(table, np.uint64(n0.state), begin, n_bytes)
+                prefetch_part(table, np.uint64(n1.state), begin, n_bytes)
+                prefetch_part(table, np.uint64(n2.state), begin, n_bytes)
+                prefetch_part(table, np.uint64(n3.state), begin, n_bytes)
+                prefetch_part(table, np.uint64(n0.next), begin, n_bytes)
+                prefetch_part(table, np.uint64(n1.next), begin, n_bytes)
+                prefetch_part(table, np.uint64(n2.next), begin, n_bytes)
+                prefetch_part(table, np.uint64(n3.next), begin, n_bytes)
+            for i in range(count):
+                j = begin + i
+                xj, mt = x[j], drift[j]
+                a0, a1, a2, a3 = table[p0, j], table[p1, j], table[p2, j], table[p3, j]
+                d1, d2, d3 = a1 - g1 * table[q1, j], a2 - g2 * table[q2, j], a3 - g3 * table[q3, j]
+                v0 += (a0 - g0 * table[q0, j]) * xj
+                v1 += d1 * xj
+                v2 += d2 * xj
+                v3 += d3 * xj
+                dm1 += d1 * mt
+                dm2 += d2 * mt
+                dm3 += d3 * mt
+                dp10 += d1 * a0
+                dp20 += d2 * a0
+                dp21 += d2 * a1
+                dp30 += d3 * a0
+                dp31 += d3 * a1
+                dp32 += d3 * a2
+        f0 = -s * real(r0.scale) * (v0 - kept * real(r0.reward))
+        v1 = m * v1 - dm1 + f0 * dp10
+        f1 = -s * real(r1.scale) * (v1 - kept * real(r1.reward))
+        v2 = m2 * v2 - sum2 * dm2 + m * f0 * dp20 + f1 * dp21
+        f2 = -s * real(r2.scale) * (v2 - kept * real(r2.reward))
+        v3 = m3 * v3 - sum3 * dm3 + m2 * f0 * dp30 + m * f1 * dp31 + f2 * dp32
+        f3 = -s * real(r3.scale) * (v3 - kept * real(r3.reward))
+        pulled += abs(f0) + abs(f1) + abs(f2) + abs(f3)
+        f0, f1, f2 = m3 * f0, m2 * f1, m * f2
+        for j in range(width):
+            x[j] = (
+                m4 * x[j]
+                - sum4 * drift[j]
+                + f0 * table[p0, j]
+                + f1 * table[p1, j]
+                + f2 * table[p2, j]
+                + f3 * table[p3, j]
+            )
     return pulled

@@ -2,12 +2,15 @@
 
 With u = phi.y and v = delta.x taken at the displacement (x, y) from the reference point, a step is
 
-    x <- x - drift_theta + f * delta + step_theta * ridge * y            f =  step_theta * (scale * u - remembered)
-    y <- y - drift_omega + h * phi   - step_omega * ridge * (x + y)      h = -step_omega * (scale * v + weight * u - ..)
+    x <- x - drift_theta + f * delta + g * phi - (xx * x + xy * y)
+    y <- y - drift_omega + h * phi             - (yx * x + yy * y)
 
-where drift is step times mean gradient. Layouts say how to form u and v (`residuals`) and how to move (`settle`);
-references say what to subtract (`recall`). `settle` on sparse rows moves only the coordinates that a row touches and
-brings each of them up to date first, by the closed form of the steps that it slept through.
+where drift is step times mean gradient. Four axes meet in it and know nothing of each other. Layouts say how to form
+u and v (`residuals`) and how to move (`settle`); references say what to subtract from u and v (`recall`); directions
+say which multiples f, g and h of them go where (`pulls`), and the pull (xx, xy, yx, yy) that every step exerts whatever
+its row: the ridge's, and omega's own where C is replaced by the identity. `settle` on sparse rows moves only the
+coordinates that a row touches and brings each of them up to date first, by the closed form of the steps that it slept
+through.
 """
 
 from typing import Any, NamedTuple
@@ -24,12 +27,45 @@ INLINE = {"forceinline": True, "fastmath": FASTMATH}
 COARSE = 256
 
 
+class Pull(NamedTuple):
+    """What every step takes away from (x, y), whatever its row: a linear map of it."""
+
+    xx: Any
+    xy: Any
+    yx: Any
+    yy: Any
+
+
 class Saddle(NamedTuple):
     """The direction of the paper: theta moves along delta, omega along phi."""
 
     step_theta: Any
     step_omega: Any
-    ridge: Any
+    pull: Any
+
+
+class Primal(NamedTuple):
+    """Temporal difference learning: theta moves along phi by the residual alone, and omega stays."""
+
+    step_theta: Any
+    step_omega: Any
+    pull: Any
+
+
+class Corrected(NamedTuple):
+    """TDC: the primal direction, corrected by omega."""
+
+    step_theta: Any
+    step_omega: Any
+    pull: Any
+
+
+class Unscaled(NamedTuple):
+    """GTD: the saddle with the identity in place of C, which the pull holds."""
+
+    step_theta: Any
+    step_omega: Any
+    pull: Any
 
 
 class Fixed(NamedTuple):
@@ -76,11 +112,15 @@ def residuals(rows, state, direction, record, now):
     """The two scalars u = phi.y and v = delta.x (stub; see the overloads)."""
 
 
-def settle(rows, state, direction, reference, record, now, f, h):
+def pulls(direction, scale, weight, u, v):
+    """The factors f on delta and g on phi of theta, and h on phi of omega (stub; see the overload)."""
+
+
+def settle(rows, state, direction, reference, record, now, f, g, h):
     """Move the point (stub; see the overloads)."""
 
 
-def recall(reference, row, su, v):
+def recall(reference, row, u, v):
     """What is left of the scalars after the reference's own, which it forgets (stub; see the overloads)."""
 
 
@@ -104,12 +144,10 @@ def advance(rows, reference, direction, local, order, state, clock):
         now = clock + np.float64(k)
         u, v = residuals(rows, state, direction, record, now)
         weight = rows.weights[row] if weighted else 1.0
-        su = record.scale * u
-        v = record.scale * (v - kept_reward(reference) * record.reward) + weight * u
-        su, v = recall(reference, order[k], su, v)
-        f, h = direction.step_theta * su, -direction.step_omega * v
-        settle(rows, state, direction, reference, record, now, f, h)
-        pulled += abs(f) + abs(h)
+        u, v = recall(reference, order[k], u, v - kept_reward(reference) * record.reward)
+        f, g, h = pulls(direction, record.scale, weight, u, v)
+        settle(rows, state, direction, reference, record, now, f, g, h)
+        pulled += abs(f) + abs(g) + abs(h)
     return pulled
 
 
@@ -121,17 +159,45 @@ def _kept_reward(reference):
 
 
 @overload(recall, jit_options=INLINE)
-def _recall(reference, row, su, v):
+def _recall(reference, row, u, v):
     if reference.instance_class is Fixed:
-        return lambda reference, row, su, v: (su, v)
+        return lambda reference, row, u, v: (u, v)
 
-    def from_memory(reference, row, su, v):
-        old_su, old_v = reference.scalars[row, 0], reference.scalars[row, 1]
-        reference.scalars[row, 0] = su
+    def from_memory(reference, row, u, v):
+        old_u, old_v = reference.scalars[row, 0], reference.scalars[row, 1]
+        reference.scalars[row, 0] = u
         reference.scalars[row, 1] = v
-        return su - old_su, v - old_v
+        return u - old_u, v - old_v
 
     return from_memory
+
+
+@overload(pulls, jit_options=INLINE)
+def _pulls(direction, scale, weight, u, v):
+    kind = direction.instance_class
+    if kind is Saddle:
+
+        def saddle(direction, scale, weight, u, v):
+            return direction.step_theta * (scale * u), 0.0, -direction.step_omega * (scale * v + weight * u)
+
+        return saddle
+
+    if kind is Primal:
+        return lambda direction, scale, weight, u, v: (0.0, -direction.step_theta * (scale * v), 0.0)
+
+    if kind is Corrected:
+
+        def corrected(direction, scale, weight, u, v):
+            on_delta = direction.step_theta * (scale * u)
+            on_phi = -direction.step_theta * (scale * (v + u))
+            return on_delta, on_phi, -direction.step_omega * (scale * v + weight * u)
+
+        return corrected
+
+    def unscaled(direction, scale, weight, u, v):
+        return direction.step_theta * (scale * u), 0.0, -direction.step_omega * (scale * v)
+
+    return unscaled
 
 
 @overload(ask_ahead, jit_options=INLINE)
@@ -184,16 +250,17 @@ def compose(a, b, p, q, a2, b2, p2, q2, trace, det):
 
 
 @njit(fastmath=FASTMATH, nogil=True, forceinline=True)
-def slept(x, y, mt, mo, a, b, p, q, s_theta, s_omega):
-    """(x, y) after the steps whose map is aI + bN and whose drifts sum to pI + qN times (mt, mo)."""
+def slept(x, y, mt, mo, a, b, p, q, xx, xy, yx, yy):
+    """(x, y) after the steps whose map is aI + bN and whose drifts sum to pI + qN times (mt, mo); N is the pull."""
     return (
-        a * x - b * s_theta * y - p * mt + q * s_theta * mo,
-        a * y + b * s_omega * (x + y) - p * mo - q * s_omega * (mt + mo),
+        a * x + b * (xx * x + xy * y) - p * mt - q * (xx * mt + xy * mo),
+        a * y + b * (yx * x + yy * y) - p * mo - q * (yx * mt + yy * mo),
     )
 
 
 @overload(residuals, jit_options=INLINE)
 def _residuals(rows, state, direction, record, now):
+    dual = direction.instance_class is not Primal
     if rows.instance_class is DenseRows:
 
         def dense(rows, state, direction, record, now):
@@ -202,7 +269,8 @@ def _residuals(rows, state, direction, record, now):
             discount = x.dtype.type(record.discount)
             u = v = x.dtype.type(0)
             for j in range(np.uint64(rows.table.shape[1])):
-                u += p[j] * y[j]
+                if dual:
+                    u += p[j] * y[j]
                 v += (p[j] - discount * q[j]) * x[j]
             return u, v
 
@@ -230,7 +298,8 @@ def _residuals(rows, state, direction, record, now):
     def ridged(rows, state, direction, record, now):
         indptr, indices, data, cells = rows.indptr, rows.indices, rows.data, state.cells
         fine, coarse = state.fine, state.coarse
-        s_theta, s_omega = direction.step_theta, direction.step_omega
+        xx, xy, yx, yy = direction.pull
+        trace, det = xx + yy, xx * yy - xy * yx
         u = v = 0.0
         for part in range(2):
             stored = np.uint64(record.state if part == 0 else record.next)
@@ -242,11 +311,10 @@ def _residuals(rows, state, direction, record, now):
                 a, b, p, q = fine[near, 0], fine[near, 1], fine[near, 2], fine[near, 3]
                 if far > np.uint64(0):
                     a, b, p, q = compose(
-                        a, b, p, q, coarse[far, 0], coarse[far, 1], coarse[far, 2], coarse[far, 3],
-                        s_omega, s_theta * s_omega,
+                        a, b, p, q, coarse[far, 0], coarse[far, 1], coarse[far, 2], coarse[far, 3], trace, det
                     )  # fmt: skip
                 x, y = cells[j, 0], cells[j, 1]
-                x, y = slept(x, y, cells[j, 2], cells[j, 3], a, b, p, q, s_theta, s_omega)
+                x, y = slept(x, y, cells[j, 2], cells[j, 3], a, b, p, q, xx, xy, yx, yy)
                 cells[j, 0], cells[j, 1], cells[j, 4] = x, y, now
                 u += on_u * data[i] * y
                 v += on_v * data[i] * x
@@ -256,43 +324,49 @@ def _residuals(rows, state, direction, record, now):
 
 
 @overload(settle, jit_options=INLINE)
-def _settle(rows, state, direction, reference, record, now, f, h):
+def _settle(rows, state, direction, reference, record, now, f, g, h):
     learns = reference.instance_class is Memory
+    dual = direction.instance_class is not Primal
     if rows.instance_class is DenseRows:
 
-        def dense(rows, state, direction, reference, record, now, f, h):
+        def dense(rows, state, direction, reference, record, now, f, g, h):
             p, q = rows.table[record.state], rows.table[record.next]
             x, y, drift_theta, drift_omega = state.x, state.y, state.drift_theta, state.drift_omega
             real = x.dtype.type
             discount = real(record.discount)
-            f, h = real(f), real(h)
-            e_theta = real(direction.step_theta * direction.ridge)
-            e_omega = real(direction.step_omega * direction.ridge)
+            f, g, h = real(f), real(g), real(h)
+            pull = direction.pull
+            xx, xy, yx, yy = real(pull.xx), real(pull.xy), real(pull.yx), real(pull.yy)
             for j in range(np.uint64(rows.table.shape[1])):
                 xj, yj = x[j], y[j]
-                pull_theta = f * (p[j] - discount * q[j])
-                pull_omega = h * p[j]
-                x[j] = xj - drift_theta[j] + pull_theta + e_theta * yj
-                y[j] = yj - drift_omega[j] + pull_omega - e_omega * (xj + yj)
+                if dual:
+                    pull_theta = f * (p[j] - discount * q[j]) + g * p[j]
+                    pull_omega = h * p[j]
+                    x[j] = xj - drift_theta[j] + pull_theta - (xx * xj + xy * yj)
+                    y[j] = yj - drift_omega[j] + pull_omega - (yx * xj + yy * yj)
+                else:
+                    pull_theta, pull_omega = g * p[j], real(0)
+                    x[j] = xj - drift_theta[j] + pull_theta - xx * xj
                 if learns:
                     drift_theta[j] -= reference.share * pull_theta
                     drift_omega[j] -= reference.share * pull_omega
 
         return dense
 
-    def sparse(rows, state, direction, reference, record, now, f, h):
+    def sparse(rows, state, direction, reference, record, now, f, g, h):
         indptr, indices, data, cells = rows.indptr, rows.indices, rows.data, state.cells
-        e_theta, e_omega = direction.step_theta * direction.ridge, direction.step_omega * direction.ridge
-        for part in range(2):
+        xx, xy, yx, yy = direction.pull
+        # The primal direction does not move the next state's coordinates: they sleep on.
+        for part in range(2 if dual else 1):
             stored = np.uint64(record.state if part == 0 else record.next)
-            on_x, on_y = (f, h) if part == 0 else (-f * record.discount, 0.0)
+            on_x, on_y = (f + g, h) if part == 0 else (-f * record.discount, 0.0)
             for i in range(np.uint64(indptr[stored]), np.uint64(indptr[stored + np.uint64(1)])):
                 j = np.uint64(indices[i])
                 # 1, or 0 where the state's row has brought a coordinate of the next state along already.
                 lag = now + 1.0 - cells[j, 4]
                 x, y = cells[j, 0], cells[j, 1]
-                cells[j, 0] = x + on_x * data[i] - lag * (cells[j, 2] - e_theta * y)
-                cells[j, 1] = y + on_y * data[i] - lag * (cells[j, 3] + e_omega * (x + y))
+                cells[j, 0] = x + on_x * data[i] - lag * (cells[j, 2] + xx * x + xy * y)
+                cells[j, 1] = y + on_y * data[i] - lag * (cells[j, 3] + yx * x + yy * y)
                 cells[j, 4] = now + 1.0
                 if learns:
                     cells[j, 2] -= reference.share * on_x * data[i]
@@ -302,28 +376,30 @@ def _settle(rows, state, direction, reference, record, now, f, h):
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
-def awake(cells, fine, coarse, s_theta, s_omega, now, out_x, out_y):
+def awake(cells, fine, coarse, pull, now, out_x, out_y):
     """Write what every sparse coordinate is now; the cells stay as they are, so that looking changes nothing."""
+    xx, xy, yx, yy = pull
+    trace, det = xx + yy, xx * yy - xy * yx
     for j in range(np.uint64(cells.shape[0])):
         steps = np.uint64(now - cells[j, 4])
         near, far = steps % np.uint64(COARSE), steps // np.uint64(COARSE)
         a, b, p, q = compose(
             fine[near, 0], fine[near, 1], fine[near, 2], fine[near, 3],
             coarse[far, 0], coarse[far, 1], coarse[far, 2], coarse[far, 3],
-            s_omega, s_theta * s_omega,
+            trace, det,
         )  # fmt: skip
         x, y = cells[j, 0], cells[j, 1]
-        out_x[j], out_y[j] = slept(x, y, cells[j, 2], cells[j, 3], a, b, p, q, s_theta, s_omega)
+        out_x[j], out_y[j] = slept(x, y, cells[j, 2], cells[j, 3], a, b, p, q, xx, xy, yx, yy)
 
 
 @njit(nogil=True, cache=True)
-def powers(step_theta, step_omega, base, count):
-    """Powers 0 to ``count`` - 1 of a polynomial aI + bN in N = [[0, -s_theta], [s_omega, s_omega]], and their sums.
+def powers(pull, base, count):
+    """Powers 0 to ``count`` - 1 of a polynomial aI + bN in the pull N, and their sums.
 
-    ``base`` is the entry (a, b, p, q) of the first power: M = aI + bN and S = pI + qN. The ridge's own map is
-    M = I - ridge N with S = I. Row k holds M^k and the sum S + M S + ... + M^(k-1) S.
+    ``base`` is the entry (a, b, p, q) of the first power: M = aI + bN and S = pI + qN. A step's own map is M = I - N
+    with S = I. Row k holds M^k and the sum S + M S + ... + M^(k-1) S.
     """
-    trace, det = step_omega, step_theta * step_omega
+    trace, det = pull.xx + pull.yy, pull.xx * pull.yy - pull.xy * pull.yx
     table = np.empty((count, 4))
     a, b, p, q = 1.0, 0.0, 0.0, 0.0
     for k in range(count):

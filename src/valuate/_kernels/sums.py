@@ -181,10 +181,10 @@ def visits(records, weights, first, last, out):
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
 def dense_maxima(rows, first, last):
-    """The largest weight*|phi|^2 and scale^2/weight*|delta|^2 of the rows ``first`` to ``last``."""
+    """The largest weight*|phi|^2, scale^2/weight*|delta|^2 and scale*|phi|*|delta| of rows ``first`` to ``last``."""
     table = rows.table
     weighted = rows.weights.size > 0
-    most_phi = most_delta = 0.0
+    most_phi = most_delta = most_both = 0.0
     for k in range(np.uint64(first), np.uint64(last)):
         record = rows.records[k]
         p, q = table[record.state], table[record.next]
@@ -198,7 +198,8 @@ def dense_maxima(rows, first, last):
         most_phi = max(most_phi, weight * phi)
         if weight > 0.0:
             most_delta = max(most_delta, record.scale * record.scale / weight * delta)
-    return most_phi, most_delta
+        most_both = max(most_both, record.scale * np.sqrt(phi) * np.sqrt(delta))
+    return most_phi, most_delta, most_both
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
@@ -206,7 +207,7 @@ def sparse_maxima(rows, first, last):
     """As `dense_maxima`, for sparse rows; the column indices of a row are sorted, so the two rows are merged."""
     indptr, indices, data = rows.indptr, rows.indices, rows.data
     weighted = rows.weights.size > 0
-    most_phi = most_delta = 0.0
+    most_phi = most_delta = most_both = 0.0
     for k in range(np.uint64(first), np.uint64(last)):
         record = rows.records[k]
         i, p_end = np.uint64(indptr[record.state]), np.uint64(indptr[record.state + 1])
@@ -229,7 +230,8 @@ def sparse_maxima(rows, first, last):
         most_phi = max(most_phi, weight * phi)
         if weight > 0.0:
             most_delta = max(most_delta, record.scale * record.scale / weight * delta)
-    return most_phi, most_delta
+        most_both = max(most_both, record.scale * np.sqrt(phi) * np.sqrt(delta))
+    return most_phi, most_delta, most_both
 
 
 @njit(nogil=True, cache=True)

@@ -9,6 +9,7 @@ import numpy as np
 from valuate._kernels import limits, loop
 from valuate.bench import data
 from valuate.bench.timing import Taken, clocked, interleaved
+from valuate.solvers.directions import SADDLE
 from valuate.solvers.driver import CHUNK
 from valuate.solvers.points import Point, point_for
 
@@ -89,7 +90,7 @@ def sparse_against_every_coordinate(scale: Scale, *, dim: int) -> Taken:
 
 def moving_point(rows: Rows, rng: np.random.Generator) -> Any:
     """A point in the middle of an epoch of SVRG: displaced from its anchor, with a mean gradient."""
-    point: Point = point_for(rows, loop.Saddle(STEP, STEP, 0.0), single=True)
+    point: Point = point_for(rows, SADDLE.for_kernels(STEP, STEP, 0.0), single=True)
     point.place(*small_vectors(rows.dim, rng))
     point.drift(*small_vectors(rows.dim, rng))
     return point

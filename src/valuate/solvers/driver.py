@@ -11,7 +11,10 @@ import numpy as np
 from valuate import theory
 from valuate._kernels import loop
 from valuate.errors import InputTypeError
+from valuate.solution import Status
 from valuate.solvers import steps
+from valuate.solvers.averaging import TailMean
+from valuate.solvers.directions import DIRECTIONS, Maxima
 from valuate.solvers.points import point_for
 from valuate.solvers.request import Request
 from valuate.solvers.watch import Watch
@@ -20,12 +23,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from valuate.problem import Problem
-    from valuate.solution import Solution, Status
+    from valuate.solution import Solution
 
     Vector = NDArray[np.float64]
 
 #: Rows of a chunk: their order fits in cache, and a run that diverges is seen after so many steps at most.
 CHUNK = 1 << 15
+#: Steps between two points of an average, at least; where looking at a point costs more, so many of its coordinates.
+SPACING = 1024
+#: Steps that were chosen here and prove too large are divided by this, so many times at most.
+SMALLER, RETRIES = 4.0, 6
 
 
 class Reference(Enum):
@@ -48,6 +55,9 @@ class Method(Protocol):
     """What the driver needs of a method."""
 
     reference: Any
+    direction: Any
+    sampling: Any
+    average: Any
     step_theta: Any
     step_omega: Any
 
@@ -63,12 +73,18 @@ class Run:
         self.rng: np.random.Generator = request.seed
         self.theta, self.omega = request.start(problem)
         self.method = method
+        self.direction = DIRECTIONS[method.direction]
         self.row_visits = self.setup_visits = self.epoch = 0
         self.limit = None if request.epochs is not None else round(request.passes * problem.n_rows)
         self.reference: Any = loop.Fixed(1.0 if method.reference is Reference.NOTHING else 0.0)
         self.point: Any = None
+        self.average = TailMean(problem.dim) if method.average else None
+        self.spacing = max(SPACING, problem.dim // 16) if method.average else CHUNK
         #: Whether the batch has stopped growing: until then noise does not mean that a run has stalled.
         self.settled, self._last_mean = True, 0
+        #: Whether the steps were chosen here, and how often they have been made smaller since.
+        self.chosen, self.retries = "auto" in (method.step_theta, method.step_omega), 0
+        self._next_row = 0
         self.watch = Watch(self)
 
     def go(self) -> Solution:
@@ -76,13 +92,10 @@ class Run:
         if not self.rows.any_reward():
             return self.watch.at_zero("every reward is 0")
         self._choose_steps()
-        direction = loop.Saddle(float(self.method.step_theta), float(self.method.step_omega), self.problem.ridge)
-        self.point = point_for(self.rows, direction, single=self.method.reference is Reference.ANCHOR)
-        if self.method.reference is Reference.NOTHING:
-            self._rebase_to_zero()
+        self._set_out()
         ended = self.watch.begin()
-        while ended is None and self._has_budget():
-            plan = self.method.plan(self.rows.n_rows, self.epoch, self.rng)
+        while self._goes_on(ended):
+            plan = self._plan()
             self.settled = plan.mean_rows <= self._last_mean
             self._last_mean, before = plan.mean_rows, self.row_visits
             ended = self._take_mean(plan.mean_rows) or self._take_steps(plan.steps)
@@ -99,22 +112,52 @@ class Run:
         x, y = self.point.read()
         return self.theta + x, self.omega + y
 
+    def answer(self) -> tuple[Vector, Vector]:
+        """What the run would answer now: where it is, or the mean of where it was."""
+        if self.average is None or not self.average.steps:
+            return self.position()
+        return self.average.mean()
+
     def _choose_steps(self) -> None:
         given = {"step_theta": self.method.step_theta, "step_omega": self.method.step_omega}
         if given["step_theta"] == "theory":
             found = steps.theory_steps(self.method, self.problem)
             self.setup_visits += theory.PASSES * self.rows.n_rows
             self.method = replace(self.method, **dict(zip(given, found, strict=True)))  # type: ignore[type-var]
-        elif "auto" in given.values():
-            safe = dict(zip(given, steps.saddle_steps(self.problem), strict=True))
+        elif self.chosen:
+            safe = dict(zip(given, self.direction.steps(Maxima.of(self.problem)), strict=True))
             self.setup_visits += self.rows.n_rows
             chosen = {name: safe[name] if value == "auto" else value for name, value in given.items()}
             self.method = replace(self.method, **chosen)  # type: ignore[type-var]
 
-    def _rebase_to_zero(self) -> None:
-        """Without a reference there is no point to be displaced from: the moving point is the whole of it."""
-        self.point.place(self.theta, self.omega)
-        self.theta, self.omega = np.zeros_like(self.theta), np.zeros_like(self.omega)
+    def _set_out(self) -> None:
+        """Put a moving point where the run stands."""
+        kernel = self.direction.for_kernels(
+            float(self.method.step_theta), float(self.method.step_omega), self.problem.ridge
+        )
+        self.point = point_for(self.rows, kernel, single=self.method.reference is Reference.ANCHOR)
+        if self.method.reference is Reference.NOTHING:
+            # Without a reference there is no point to be displaced from: the moving point is the whole of it.
+            self.point.place(self.theta, self.omega)
+            self.theta, self.omega = np.zeros_like(self.theta), np.zeros_like(self.omega)
+        elif self.method.reference is Reference.MEMORY:
+            self.reference = None  # filled at the first mean
+
+    def _goes_on(self, ended: Status | None) -> bool:
+        if ended is Status.DIVERGED and self.chosen and self.retries < RETRIES and self._has_budget():
+            self.retries += 1
+            smaller = {name: getattr(self.method, name) / SMALLER for name in ("step_theta", "step_omega")}
+            self.method = replace(self.method, **smaller)  # type: ignore[type-var]
+            self.theta, self.omega = self.watch.go_back()
+            self.average = None if self.average is None else TailMean(self.problem.dim)
+            self._set_out()
+            return True
+        return ended is None and self._has_budget()
+
+    def _plan(self) -> Epoch:
+        plan = self.method.plan(self.rows.n_rows, self.epoch, self.rng)
+        # A memory is lost when a run goes back.
+        return Epoch(self.rows.n_rows, plan.steps) if self.reference is None else plan
 
     def _has_budget(self) -> bool:
         if self.limit is None:
@@ -132,26 +175,37 @@ class Run:
         self.theta, self.omega = self.position()
         self.point.place(None, None)
         order = None if count == self.rows.n_rows else self.rows.subset(count, self.rng)
-        mean = self.problem.mean_gradient(self.theta, self.omega, order)
+        mean = self.direction.mean(self.problem, self.theta, self.omega, order)
         self.row_visits += count
         self.point.drift(*mean)
         if self.method.reference is Reference.MEMORY:
             self.reference = loop.Memory(np.zeros((self.rows.n_rows, 2)), 1.0 / self.rows.n_rows)
-        return self.watch.moved(0.0)
+        return self.watch.met_mean(mean)
 
     def _take_steps(self, wanted: int) -> Status | None:
         left = self._room(wanted)
         while left > 0:
-            size = min(left, CHUNK, self.watch.until_next_point())
-            order = self.rng.integers(0, self.rows.n_rows, size=size, dtype=np.int32)
+            size = min(left, self.spacing, CHUNK, self.watch.until_next_point())
+            order = self._draw(size)
             view, local = self.rows.chunk(order)
             pulled = self.point.advance(view, self.reference, local, order)
             self.row_visits += size
             left -= size
+            if self.average is not None:
+                self.average.add(size, *self.position())
             ended = self.watch.moved(pulled)
             if ended is not None:
                 return ended
         return None
+
+    def _draw(self, size: int) -> NDArray[np.int32]:
+        """The rows of the next steps."""
+        n = self.rows.n_rows
+        if self.method.sampling == "random":
+            return self.rng.integers(0, n, size=size, dtype=np.int32)
+        order = np.arange(self._next_row, self._next_row + size) % n
+        self._next_row = int(order[-1]) + 1
+        return order.astype(np.int32)
 
 
 def run(method: Any, problem: Problem, request: Request) -> Solution:

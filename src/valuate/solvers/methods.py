@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from valuate import _checks
 from valuate.errors import InputError
 from valuate.solvers import driver
+from valuate.solvers.directions import read_direction
 from valuate.solvers.driver import Epoch, Reference
 from valuate.solvers.request import Callback, Request
 from valuate.solvers.steps import read_step, require_theorem
@@ -28,21 +29,31 @@ class Stochastic:
     Parameters
     ----------
     step_theta, step_omega : float or "auto"
-        Step sizes. "auto" is .3 / max w rho^2 |delta|^2 and .5 / max w |phi|^2 over the rows, each maximum plus the
-        ridge; it costs one measuring visit to each row, and the solution's ``solver`` holds the numbers.
+        Step sizes. "auto" takes them from the largest rows (see `valuate.solvers.directions`): .3 / max w rho^2
+        |delta|^2 and .5 / max w |phi|^2 for the saddle, .5 / max w rho |phi| |delta| for TD, each maximum plus the
+        ridge. That costs one measuring visit to each row, and the solution's ``solver`` holds the numbers. A run that
+        grows all the same goes back to its best point with smaller steps, and its message says so.
         ``step_theta="theory"`` takes both from the paper's theorem on the method (`valuate.theory`), where it has one;
         they are far smaller than is useful.
+    average : bool
+        Whether the answer is the mean over the last four fifths of the run instead of its last point: the noise of
+        single rows averages out.
     """
 
     step_theta: float | str = "auto"
     step_omega: float | str = "auto"
+    average: bool = False
     reference: ClassVar[Reference]
+    direction: ClassVar[str]
+    #: How rows follow each other: drawn at random, or "log", as they lie.
+    sampling: ClassVar[str] = "random"
     #: Number of the paper's theorem that gives step sizes; 0 where there is none.
     theorem: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "step_theta", read_step("step_theta", self.step_theta))
         object.__setattr__(self, "step_omega", read_step("step_omega", self.step_omega))
+        object.__setattr__(self, "average", _checks.flag("average", self.average))
         if self.step_theta == "theory":
             require_theorem(self)
 
@@ -99,10 +110,22 @@ class Stochastic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GTD2(Stochastic):
-    """Gradient temporal difference learning (paper, section 4): no reference, the noise of a row stays in the step."""
+class Plain(Stochastic):
+    """What the methods without a reference share: the noise of a row stays in the step.
 
+    Parameters
+    ----------
+    sampling : {"random", "log"}
+        Rows drawn at random, or in the order in which they lie: then one pass sees every row once.
+    """
+
+    sampling: str = "random"  # type: ignore[misc]
     reference: ClassVar[Reference] = Reference.NOTHING
+
+    def __post_init__(self) -> None:
+        Stochastic.__post_init__(self)
+        if self.sampling not in ("random", "log"):
+            raise InputError(f'sampling must be "random" or "log", not {self.sampling!r}.')
 
     def plan(self, n_rows: int, epoch: int, rng: np.random.Generator) -> Epoch:
         """See `Stochastic.plan`."""
@@ -110,13 +133,58 @@ class GTD2(Stochastic):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GTD2(Plain):
+    """Gradient temporal difference learning (paper, section 4; Sutton et al. 2009)."""
+
+    direction: ClassVar[str] = "saddle"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TD(Plain):
+    """Temporal difference learning (Sutton 1988): theta - s (A_t theta - b_t); omega stays where it is.
+
+    On-policy it converges, and with ``average`` and ``sampling="log"`` one pass comes close to the solution of all
+    rows. Off-policy A may have eigenvalues with a negative real part, and TD diverges whatever its step.
+    """
+
+    direction: ClassVar[str] = "td"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TDC(Plain):
+    """TD with gradient correction (Sutton et al. 2009; with ratios as in Maei 2011)."""
+
+    direction: ClassVar[str] = "tdc"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GTD(Plain):
+    """The first gradient TD method (Sutton, Szepesvari and Maei 2008): the norm of b - A theta itself is made small.
+
+    What is small depends on the units of the columns, and convergence on the square of A's condition.
+    """
+
+    direction: ClassVar[str] = "gtd"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SAGA(Stochastic):
     """SAGA for policy evaluation (Du et al. 2017): the last gradient of every row is remembered, as two numbers.
 
     The first epoch visits every row once more, to fill the memory. The ridge is not remembered but applied exactly.
+
+    Parameters
+    ----------
+    direction : {"saddle", "td"}
+        The paper's saddle point, or theta alone along phi, as TD moves it: faster where it converges.
     """
 
+    direction: str = "saddle"  # type: ignore[misc]
     reference: ClassVar[Reference] = Reference.MEMORY
+
+    def __post_init__(self) -> None:
+        Stochastic.__post_init__(self)
+        read_direction(self.direction)
 
     def plan(self, n_rows: int, epoch: int, rng: np.random.Generator) -> Epoch:
         """See `Stochastic.plan`."""
@@ -131,14 +199,18 @@ class SVRG(Stochastic):
     ----------
     steps_per_row : float
         Inner steps of an epoch, as a multiple of the number of rows (K/n in the paper).
+    direction : {"saddle", "td"}
+        The paper's saddle point, or theta alone along phi, as TD moves it: faster where it converges.
     """
 
     steps_per_row: float = 1.0
+    direction: str = "saddle"  # type: ignore[misc]
     reference: ClassVar[Reference] = Reference.ANCHOR
     theorem: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         Stochastic.__post_init__(self)
+        read_direction(self.direction)
         _set_number(self, "steps_per_row", above=0.0)
 
     def plan(self, n_rows: int, epoch: int, rng: np.random.Generator) -> Epoch:
@@ -165,6 +237,8 @@ class BatchingSVRG(SVRG):
         Xi^2, a bound on the sample variance of the gradients; and the constants of the corollary, rho below 1.
     steps_per_row : float
         Inner steps of an epoch, as a multiple of the number of rows.
+    direction : {"saddle", "td"}
+        As in `SVRG`.
     """
 
     initial_fraction: float = 0.1
@@ -193,12 +267,7 @@ class BatchingSVRG(SVRG):
         if self.variance is not None:
             shrink = n_rows * self.alpha * self.rho**epoch
             return min(n_rows, math.ceil(n_rows * self.variance / (self.variance + shrink) * (1 - 1e-12)))
-        size = max(1, int(self.initial_fraction * n_rows))
-        for _ in range(epoch):
-            if size >= n_rows or self.growth == 1.0:
-                break
-            size = max(size + 1, int(size * self.growth))  # at least one more: the floor would catch a small batch
-        return min(size, n_rows)
+        return _grown(self.initial_fraction, self.growth, n_rows, epoch)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,15 +280,23 @@ class SCSG(Stochastic):
     ----------
     batch_fraction : float
         B / n, in (0, 1]; a batch has at least one row.
+    growth : float
+        At least 1, the paper's: the batch is multiplied by it after every epoch, up to n.
+    direction : {"saddle", "td"}
+        As in `SVRG`.
     """
 
     batch_fraction: float = 0.1
+    growth: float = 1.0
+    direction: str = "saddle"  # type: ignore[misc]
     reference: ClassVar[Reference] = Reference.ANCHOR
     theorem: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         Stochastic.__post_init__(self)
+        read_direction(self.direction)
         _set_number(self, "batch_fraction", above=0.0, high=1.0)
+        _set_number(self, "growth", low=1.0)
 
     def plan(self, n_rows: int, epoch: int, rng: np.random.Generator) -> Epoch:
         """See `Stochastic.plan`. B/(B+1) is the probability of going on, counted from 0 steps."""
@@ -227,8 +304,18 @@ class SCSG(Stochastic):
         return Epoch(mean_rows=size, steps=int(rng.geometric(1 / (size + 1))) - 1)
 
     def batch(self, n_rows: int, epoch: int) -> int:
-        """Rows in the mean of epoch ``epoch``: B, the same in all."""
-        return max(1, int(self.batch_fraction * n_rows))
+        """Rows in the mean of epoch ``epoch``: B, the same in all where it does not grow."""
+        return _grown(self.batch_fraction, self.growth, n_rows, epoch)
+
+
+def _grown(fraction: float, growth: float, n_rows: int, epoch: int) -> int:
+    """The floor of ``fraction`` * n, multiplied by ``growth`` and floored so many times, up to n."""
+    size = max(1, int(fraction * n_rows))
+    for _ in range(epoch):
+        if size >= n_rows or growth == 1.0:
+            break
+        size = max(size + 1, int(size * growth))  # at least one more: the floor would catch a small batch
+    return min(size, n_rows)
 
 
 def _set_number(method: Any, name: str, **bounds: float) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from valuate.protocols import RowSource
 
     Vector = NDArray[np.float64]
+
+#: A direction as the kernels take it: its steps and its pull, in a class that says which it is.
+Kernel: TypeAlias = loop.Saddle | loop.Primal | loop.Corrected | loop.Unscaled
 
 #: Rows longer than this many bytes do not fit in the first cache four at a time; the hardware follows them better.
 LONG = 16384
@@ -39,7 +42,7 @@ class Point(Protocol):
         """The displacement, float64, (dim,) each."""
 
 
-def point_for(rows: RowSource, direction: loop.Saddle, *, single: bool) -> Point:
+def point_for(rows: RowSource, direction: Kernel, *, single: bool) -> Point:
     """The point for a layout; ``single`` allows the precision of the rows where that is float32."""
     if rows.is_sparse:
         return SparsePoint(rows, direction)
@@ -47,9 +50,9 @@ def point_for(rows: RowSource, direction: loop.Saddle, *, single: bool) -> Point
 
 
 class DensePoint:
-    """Four padded vectors; a fixed reference takes the tuned blocks, anything else the plain loop."""
+    """Four padded vectors; the saddle and primal directions take tuned blocks, anything else the plain loop."""
 
-    def __init__(self, rows: RowSource, direction: loop.Saddle, dtype: np.dtype[Any]) -> None:
+    def __init__(self, rows: RowSource, direction: Kernel, dtype: np.dtype[Any]) -> None:
         self.rows, self.direction = rows, direction
         self.state = loop.DenseState(*(rows.pad(None, dtype) for _ in range(4)))
         row_bytes = rows.width * rows.dtype.itemsize
@@ -70,26 +73,35 @@ class DensePoint:
 
     def advance(self, view: Any, reference: Any, local: Any, order: Any) -> float:
         """See `Point`."""
-        done, pulled = 0, 0.0
-        s_theta, s_omega, ridge = self.direction
-        if isinstance(reference, loop.Fixed):
-            if ridge == 0.0:
-                done = len(local) // 4 * 4
-                if self.far:
-                    pulled = blocks.advance_far_fours(
-                        view, local, self.state, s_theta, s_omega, reference.reward, *self.asking
-                    )
-                else:
-                    pulled = blocks.advance_fours(view, local, self.state, s_theta, s_omega, reference.reward)
-            else:
-                done = len(local) // 2 * 2
-                pulled = blocks.advance_pairs(
-                    view, local, self.state, s_theta, s_omega, ridge, reference.reward, self.ask
-                )
+        done, pulled = self._advance_blocks(view, reference, local)
         if done < len(local):
             rest = local[done:]
             pulled += loop.advance(view, reference, self.direction, rest, order[done:], self.state, 0.0)
         return float(pulled)
+
+    def _advance_blocks(self, view: Any, reference: Any, local: Any) -> tuple[int, float]:
+        """As many steps as a tuned block takes, if there is one: how many, and the size of their pulls."""
+        direction, state = self.direction, self.state
+        if not isinstance(reference, loop.Fixed):
+            return 0, 0.0
+        fours, steps = len(local) // 4 * 4, (direction.step_theta, direction.step_omega)
+        if isinstance(direction, loop.Primal):
+            pieces, ahead = self.asking
+            decay = 1.0 - direction.pull.xx
+            ahead = ahead if self.far else np.uint64(0)
+            return fours, blocks.advance_primal_fours(
+                view, local, state, steps[0], decay, reference.reward, pieces, ahead
+            )
+        if not isinstance(direction, loop.Saddle):
+            return 0, 0.0
+        if any(direction.pull):
+            ridge = -direction.pull.xy, direction.pull.yy
+            return len(local) // 2 * 2, blocks.advance_pairs(
+                view, local, state, *steps, *ridge, reference.reward, self.ask
+            )
+        if self.far:
+            return fours, blocks.advance_far_fours(view, local, state, *steps, reference.reward, *self.asking)
+        return fours, blocks.advance_fours(view, local, state, *steps, reference.reward)
 
     def read(self) -> tuple[Vector, Vector]:
         """See `Point`."""
@@ -100,12 +112,12 @@ class DensePoint:
 class SparsePoint:
     """One cache line a coordinate; coordinates sleep until a row touches them."""
 
-    def __init__(self, rows: RowSource, direction: loop.Saddle) -> None:
+    def __init__(self, rows: RowSource, direction: Kernel) -> None:
         self.direction = direction
         cells = layouts.aligned_zeros((rows.dim, 8), np.float64)
         self.powers = _powers(direction)
-        ridged = direction.ridge > 0
-        self.state: Any = loop.RidgedState(cells, *self.powers) if ridged else loop.SparseState(cells)
+        pulled = any(direction.pull)
+        self.state: Any = loop.RidgedState(cells, *self.powers) if pulled else loop.SparseState(cells)
         self.clock = 0
 
     def place(self, x: Vector | None, y: Vector | None) -> None:
@@ -131,8 +143,7 @@ class SparsePoint:
     def read(self) -> tuple[Vector, Vector]:
         """See `Point`."""
         x, y = np.empty(len(self.state.cells)), np.empty(len(self.state.cells))
-        s_theta, s_omega, _ = self.direction
-        loop.awake(self.state.cells, *self.powers, s_theta, s_omega, float(self.clock), x, y)
+        loop.awake(self.state.cells, *self.powers, self.direction.pull, float(self.clock), x, y)
         return x, y
 
     def _wake(self) -> None:
@@ -158,9 +169,9 @@ def _write(target: Any, vector: Vector | None, factor: float = 1.0) -> None:
         target[: len(vector)] = factor * vector
 
 
-def _powers(direction: loop.Saddle) -> tuple[Any, Any]:
-    """Powers 0 to 255 of the ridge's map and, 256 steps apart, those beyond."""
-    s_theta, s_omega, ridge = direction
-    fine = loop.powers(s_theta, s_omega, np.array([1.0, -ridge, 1.0, 0.0]), loop.COARSE + 1)
-    coarse = loop.powers(s_theta, s_omega, fine[loop.COARSE].copy(), LONGEST_SLEEP // loop.COARSE + 1)
+def _powers(direction: Kernel) -> tuple[Any, Any]:
+    """Powers 0 to 255 of a step's own map and, 256 steps apart, those beyond."""
+    pull = direction.pull
+    fine = loop.powers(pull, np.array([1.0, -1.0, 1.0, 0.0]), loop.COARSE + 1)
+    coarse = loop.powers(pull, fine[loop.COARSE].copy(), LONGEST_SLEEP // loop.COARSE + 1)
     return fine[: loop.COARSE].copy(), coarse

@@ -28,6 +28,8 @@ def require_theorem(method: Any) -> None:
             f'{type(method).__name__} has no theorem that gives step sizes, so step_theta="theory" means nothing. SVRG '
             "and BatchingSVRG have one (Theorem 1 of the paper) and so has SCSG (Theorem 2)."
         )
+    if method.direction != "saddle":
+        raise InputError('step_theta="theory" needs direction="saddle": the paper\'s theorems are on the saddle point.')
     if method.step_omega != "auto":
         raise InputError(
             f'step_omega must be left at "auto" where step_theta is "theory", not {method.step_omega!r}: the theorems '
@@ -44,19 +46,3 @@ def theory_steps(method: Any, problem: Problem) -> tuple[float, float]:
         else theory.theorem_2(known, batch=method.batch(problem.n_rows, 0))
     )
     return found.step_theta, found.step_omega
-
-
-def saddle_steps(problem: Problem) -> tuple[float, float]:
-    """Steps that are safe for every row: .3 / (max w rho^2 |delta|^2 + e) and .5 / (max w |phi|^2 + e).
-
-    C carries no ratio, so the dual step has none; A_t is the product of sqrt(w) phi and sqrt(w) rho delta.
-    """
-    most_phi, most_delta = problem.rows.maxima()
-    return (
-        0.3 / max(most_delta + problem.ridge, _TINY),
-        0.5 / max(most_phi + problem.ridge, _TINY),
-    )
-
-
-#: Where every row is zero nothing moves, whatever the step; this keeps it finite.
-_TINY = 1e-290

@@ -45,6 +45,8 @@ class Watch:
         #: Best point that was measured: its measure (tolerance: residual, else MSPBE) and a copy of it.
         self.best: tuple[float, Vector, Vector] = (math.inf, run.theta.copy(), run.omega.copy())
         self.start = self.best[1]
+        #: The point with the smallest mean gradient, and the size of the first one.
+        self.least, self.first_mean = self.best, math.inf
         #: The norm of C^-1 is worth its cost where it was asked for, and out of reach where dim is large.
         asked = self.request.tolerance is not None or self.request.record is not None
         self.exact = asked and self.problem.measures_exactly
@@ -71,6 +73,17 @@ class Watch:
             return self._record()
         return None
 
+    def met_mean(self, mean: tuple[Vector, Vector]) -> Status | None:
+        """After a mean: whether it has grown, where the steps can be made smaller."""
+        size = math.hypot(*map(np.linalg.norm, mean))
+        if math.isinf(self.first_mean):
+            self.first_mean = size
+        if size < self.least[0]:
+            self.least = (size, self.run.theta.copy(), self.run.omega.copy())
+        if not size < math.inf or (self.run.chosen and size > GREW * self.first_mean > 0):
+            return Status.DIVERGED
+        return self.moved(0.0)
+
     def epoch_ended(self) -> Status | None:
         """After an epoch."""
         if self.request.record == "epoch":
@@ -81,6 +94,12 @@ class Watch:
         if ended is None and self.request.tolerance is not None and due:
             ended = self._check()
         return ended
+
+    def go_back(self) -> tuple[Vector, Vector]:
+        """The best point that was seen, to go on from with smaller steps."""
+        self.mark, self.marked_at = math.inf, self.run.row_visits
+        _, theta, omega = self.least if math.isfinite(self.least[0]) else self.best
+        return theta.copy(), omega.copy()
 
     def until_next_point(self) -> int:
         """Steps until the next point is to be recorded (a large number where none is).
@@ -94,7 +113,7 @@ class Watch:
     def finish(self, ended: Status | None) -> Solution:
         """Measure the end, judge it and say so."""
         seconds = self.clock.seconds
-        theta, omega = self.run.position()
+        theta, omega = self.run.answer()
         if ended not in (Status.CONVERGED, Status.DIVERGED, Status.STALLED):
             self.residual = self._measure(theta)
             if self.request.tolerance is not None and self.residual <= self.request.tolerance:
@@ -120,7 +139,7 @@ class Watch:
         run = self.run
         seconds = self.clock.seconds
         with self.clock:
-            theta, omega = run.position()
+            theta, omega = run.answer()
             finite = bool(np.isfinite(theta).all())
             mspbe = self.problem.mspbe(theta) if finite else math.inf
             if mspbe < math.inf:
@@ -142,7 +161,7 @@ class Watch:
         with self.clock:
             visits = run.row_visits
             stop = self.request.callback(
-                Progress(run.epoch, visits, visits / self.n_rows, seconds, *run.position(), mspbe)
+                Progress(run.epoch, visits, visits / self.n_rows, seconds, *run.answer(), mspbe)
             )
         if stop:
             self.stopped = True
@@ -151,7 +170,7 @@ class Watch:
 
     def _check(self) -> Status | None:
         """Compare the relative residual with the tolerance."""
-        theta, omega = self.run.position()
+        theta, omega = self.run.answer()
         self.checked_at = self.run.row_visits
         self.residual = self._measure(theta)
         self._keep(self.residual, theta, omega)
@@ -187,14 +206,25 @@ class Watch:
         norm = "C^-1" if self.exact else "diag(C)^-1"
         residual = f"relative residual {self.residual:.2g} in the norm of {norm}"
         name = type(run.method).__name__
-        sizes = f"step_theta={run.method.step_theta:.3g}, step_omega={run.method.step_omega:.3g}"
+        sizes = f"step_theta={run.method.step_theta:.3g}"
+        if run.direction.moves_omega:
+            sizes += f", step_omega={run.method.step_omega:.3g}"
+        if run.retries and status is not Status.DIVERGED:
+            passes += f" (the run grew, and went back to its best point with smaller steps {run.retries} times)"
         if status is Status.CONVERGED:
             return f"Converged: {residual} after {passes}."
         if status is Status.DIVERGED:
             best = "the best recorded point" if math.isfinite(self.best[0]) else "the starting point"
+            advice = (
+                f"They were made smaller {run.retries} times. Use LSTD, or a ridge."
+                if run.retries
+                else 'Divide the steps by 10, or leave them at "auto".'
+            )
+            if not run.direction.moves_omega:
+                advice += ' Off-policy TD may diverge whatever its step: direction="saddle" and GTD2 do not.'
             return (
                 f"Diverged after {passes} with {sizes}: the steps are too large for these rows. The answer is {best} "
-                f'({residual}). Divide the steps by 10, or leave them at "auto".'
+                f"({residual}). {advice}"
             )
         if status is Status.STALLED:
             fruitless = (run.row_visits - self.marked_at) / self.n_rows

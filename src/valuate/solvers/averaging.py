@@ -1,0 +1,45 @@
+"""The mean of a run's points over its last four fifths, known at any time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float64]
+
+#: Points before this share of the steps are left out.
+SKIPPED = 0.2
+#: Sums are kept at numbers of steps that grow by this factor, so that what is left out is known to within it.
+GROWTH = 1.2
+
+
+class TailMean:
+    """Weighted sums of points, and those of a few earlier moments, to be taken off.
+
+    A point stands for the steps that led to it: points are looked at every so many steps, far fewer than a run takes
+    to forget where it was.
+    """
+
+    def __init__(self, dim: int) -> None:
+        self.total, self.steps = np.zeros((2, dim)), 0
+        self._kept: list[tuple[int, NDArray[np.float64]]] = [(0, self.total.copy())]
+
+    def add(self, steps: int, theta: Vector, omega: Vector) -> None:
+        """Take in the point after so many more steps."""
+        self.total[0] += steps * theta
+        self.total[1] += steps * omega
+        self.steps += steps
+        if self.steps >= GROWTH * self._kept[-1][0]:
+            self._kept.append((self.steps, self.total.copy()))
+        while len(self._kept) > 1 and self._kept[1][0] <= SKIPPED * self.steps:
+            del self._kept[0]
+
+    def mean(self) -> tuple[Vector, Vector]:
+        """The mean of theta and of omega; there must be a point."""
+        first, before = self._kept[0]
+        theta, omega = (self.total - before) / (self.steps - first)
+        return theta, omega
