@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from valuate import bench
-from valuate._kernels import limits, loop
+from valuate._kernels import limits
 from valuate.bench import against, catalogue, children, data, gradient, machine, report, rivals, running, timing
 from valuate.bench.report import Measurement, Report, Target, judged, unmeasured
 from valuate.bench.scale import FULL, QUICK, Scale

@@ -17,7 +17,8 @@ RUNS = {"smoke": 3, "paper": 10}
 STEPS = {"random-mdp": 1e-3, "mountain-car": 0.1, "cart-pole": 1.0, "acrobot": 0.01}
 EPOCHS = {"random-mdp": 50, "mountain-car": 20, "cart-pole": 50, "acrobot": 50}
 #: Batches of batching SVRG.
-SLOW, FAST = {"initial_fraction": 0.1, "growth": 1.05}, {"initial_fraction": 0.2, "growth": 1.1}
+SLOW: dict[str, Any] = {"initial_fraction": 0.1, "growth": 1.05}
+FAST: dict[str, Any] = {"initial_fraction": 0.2, "growth": 1.1}
 SCHEDULES = {"random-mdp": SLOW, "mountain-car": FAST, "cart-pole": SLOW, "acrobot": SLOW}
 #: Where theta and omega start, when not at zero.
 STARTS = {"acrobot": (0.0, 10.0)}
@@ -34,7 +35,7 @@ def cells(scale: str, runs: int | None) -> list[Cell]:
     """The paper's two methods for the same number of epochs, the others for the passes that SVRG takes."""
     out = []
     for task, step in STEPS.items():
-        steps = {"step_theta": step, "step_omega": step}
+        steps: dict[str, Any] = {"step_theta": step, "step_omega": step}
         by_epoch: dict[str, Any] = {"epochs": EPOCHS[task], "record": "epoch"}
         by_pass: dict[str, Any] = {"passes": 2.0 * EPOCHS[task], "record": 1.0}
         for name, method, budget in (
@@ -93,7 +94,7 @@ def best_cells(cells: list[Cell], results: Results) -> list[Cell]:
 
 def _grid_methods(task: str, theta: float, omega: float) -> list[tuple[str, Solver, int]]:
     """Methods and their inner steps in multiples of n; GTD2 has none."""
-    steps = {"step_theta": theta, "step_omega": omega}
+    steps: dict[str, Any] = {"step_theta": theta, "step_omega": omega}
     out: list[tuple[str, Solver, int]] = [("gtd2", GTD2(**steps), 0)]
     for inner in GRID_INNER:
         out.append(("svrg", SVRG(steps_per_row=inner, **steps), inner))

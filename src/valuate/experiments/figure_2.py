@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from valuate.experiments.plan import Cell, Data, Experiment
 from valuate.solvers import GTD2, SAGA, SCSG, SVRG, BatchingSVRG
 
@@ -10,7 +12,7 @@ RUNS = {"smoke": 3, "paper": 10}
 #: Points of the trace in the one pass.
 POINTS = 40
 
-THOUSANDTH = {"step_theta": 1e-3, "step_omega": 1e-3}
+THOUSANDTH: dict[str, Any] = {"step_theta": 1e-3, "step_omega": 1e-3}
 METHODS = {
     "gtd2": GTD2(step_theta=1e-5, step_omega=1e-4),
     # The same method at a step that the paper's grid has too.

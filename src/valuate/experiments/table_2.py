@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from valuate.experiments.figure_1 import EPOCHS, ROWS, SCHEDULES, STEPS
 from valuate.experiments.plan import Cell, Data, Experiment
 from valuate.solvers import SVRG, BatchingSVRG
@@ -11,7 +13,7 @@ def cells(scale: str, runs: int | None) -> list[Cell]:
     """One run of each: the counts do not depend on chance, nor on the scale."""
     out = []
     for task, step in STEPS.items():
-        steps = {"step_theta": step, "step_omega": step}
+        steps: dict[str, Any] = {"step_theta": step, "step_omega": step}
         for name, method in (("svrg", SVRG(**steps)), ("batching-svrg", BatchingSVRG(**steps, **SCHEDULES[task]))):
             data = Data(task=task, rows=ROWS)
             out.append(Cell(name=f"{task}/{name}", data=data, method=method, runs=1, epochs=EPOCHS[task]))

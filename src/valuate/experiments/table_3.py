@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from valuate.experiments.plan import Cell, Data, Experiment, Solver
 from valuate.solvers import GTD2, LSTD, SAGA, SCSG, SVRG, BatchingSVRG
@@ -28,7 +29,7 @@ class Row:
     methods: dict[str, Solver]
 
 
-def _both(theta: float, omega: float) -> dict[str, float]:
+def _both(theta: float, omega: float) -> dict[str, Any]:
     return {"step_theta": theta, "step_omega": omega}
 
 
