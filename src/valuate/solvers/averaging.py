@@ -25,21 +25,21 @@ class TailMean:
     """
 
     def __init__(self, dim: int) -> None:
-        self.total, self.steps = np.zeros((2, dim)), 0
-        self._kept: list[tuple[int, NDArray[np.float64]]] = [(0, self.total.copy())]
+        self.total, self.weight = np.zeros((2, dim)), 0.0
+        self._kept: list[tuple[float, NDArray[np.float64]]] = [(0.0, self.total.copy())]
 
-    def add(self, steps: int, theta: Vector, omega: Vector) -> None:
-        """Take in the point after so many more steps."""
-        self.total[0] += steps * theta
-        self.total[1] += steps * omega
-        self.steps += steps
-        if self.steps >= GROWTH * self._kept[-1][0]:
-            self._kept.append((self.steps, self.total.copy()))
-        while len(self._kept) > 1 and self._kept[1][0] <= SKIPPED * self.steps:
+    def add(self, weight: float, theta: Vector, omega: Vector) -> None:
+        """Take in a point that stands for so many steps."""
+        self.total[0] += weight * theta
+        self.total[1] += weight * omega
+        self.weight += weight
+        if self.weight >= GROWTH * self._kept[-1][0]:
+            self._kept.append((self.weight, self.total.copy()))
+        while len(self._kept) > 1 and self._kept[1][0] <= SKIPPED * self.weight:
             del self._kept[0]
 
     def mean(self) -> tuple[Vector, Vector]:
         """The mean of theta and of omega; there must be a point."""
         first, before = self._kept[0]
-        theta, omega = (self.total - before) / (self.steps - first)
+        theta, omega = (self.total - before) / (self.weight - first)
         return theta, omega

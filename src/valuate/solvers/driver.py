@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 CHUNK = 1 << 15
 #: Steps between two points of an average, at least; where looking at a point costs more, so many of its coordinates.
 SPACING = 1024
+#: Steps that decay are whole for this share of a pass, and are made smaller by this factor at a time.
+AT_FULL, SHRUNK = 0.1, 0.8
 #: Steps that were chosen here and prove too large are divided by this, so many times at most.
 SMALLER, RETRIES = 4.0, 6
 
@@ -58,6 +60,7 @@ class Method(Protocol):
     direction: Any
     sampling: Any
     average: Any
+    decay: Any
     step_theta: Any
     step_omega: Any
 
@@ -84,7 +87,7 @@ class Run:
         self.settled, self._last_mean = True, 0
         #: Whether the steps were chosen here, and how often they have been made smaller since.
         self.chosen, self.retries = "auto" in (method.step_theta, method.step_omega), 0
-        self._next_row = 0
+        self._next_row, self._share, self._factor = 0, 1.0, 1.0
         self.watch = Watch(self)
 
     def go(self) -> Solution:
@@ -98,6 +101,8 @@ class Run:
             plan = self._plan()
             self.settled = plan.mean_rows <= self._last_mean
             self._last_mean, before = plan.mean_rows, self.row_visits
+            # What an epoch has learnt is what its batch knows, however many steps follow.
+            self._share = plan.mean_rows / plan.steps if plan.mean_rows and plan.steps else 1.0
             ended = self._take_mean(plan.mean_rows) or self._take_steps(plan.steps)
             if ended is None:
                 # An epoch that the budget has cut is looked at like any other, but does not count as finished.
@@ -114,7 +119,7 @@ class Run:
 
     def answer(self) -> tuple[Vector, Vector]:
         """What the run would answer now: where it is, or the mean of where it was."""
-        if self.average is None or not self.average.steps:
+        if self.average is None or not self.average.weight:
             return self.position()
         return self.average.mean()
 
@@ -130,10 +135,20 @@ class Run:
             chosen = {name: safe[name] if value == "auto" else value for name, value in given.items()}
             self.method = replace(self.method, **chosen)  # type: ignore[type-var]
 
+    def _shrink(self) -> None:
+        """Make the steps of a method whose steps decay as small as they should be by now."""
+        wanted = (self.row_visits / (AT_FULL * self.rows.n_rows)) ** -self.method.decay
+        if wanted < SHRUNK * self._factor:
+            self._factor = wanted
+            self.theta, self.omega = self.position()
+            self._set_out()
+
     def _set_out(self) -> None:
         """Put a moving point where the run stands."""
         kernel = self.direction.for_kernels(
-            float(self.method.step_theta), float(self.method.step_omega), self.problem.ridge
+            self._factor * float(self.method.step_theta),
+            self._factor * float(self.method.step_omega),
+            self.problem.ridge,
         )
         self.point = point_for(self.rows, kernel, single=self.method.reference is Reference.ANCHOR)
         if self.method.reference is Reference.NOTHING:
@@ -174,7 +189,7 @@ class Run:
         count = self._room(wanted)
         self.theta, self.omega = self.position()
         self.point.place(None, None)
-        order = None if count == self.rows.n_rows else self.rows.subset(count, self.rng)
+        order = None if count == self.rows.n_rows else self._batch(count)
         mean = self.direction.mean(self.problem, self.theta, self.omega, order)
         self.row_visits += count
         self.point.drift(*mean)
@@ -191,19 +206,28 @@ class Run:
             pulled = self.point.advance(view, self.reference, local, order)
             self.row_visits += size
             left -= size
+            if self.method.decay > 0:
+                self._shrink()
             if self.average is not None:
-                self.average.add(size, *self.position())
+                self.average.add(size * self._share, *self.position())
             ended = self.watch.moved(pulled)
             if ended is not None:
                 return ended
         return None
 
+    def _batch(self, size: int) -> NDArray[np.int32]:
+        """The rows of a mean."""
+        return self.rows.subset(size, self.rng) if self.method.sampling == "random" else self._following(size)
+
     def _draw(self, size: int) -> NDArray[np.int32]:
         """The rows of the next steps."""
-        n = self.rows.n_rows
-        if self.method.sampling == "random":
-            return self.rng.integers(0, n, size=size, dtype=np.int32)
-        order = np.arange(self._next_row, self._next_row + size) % n
+        if self.method.sampling == "log" and self.method.reference is Reference.NOTHING:
+            return self._following(size)
+        return self.rng.integers(0, self.rows.n_rows, size=size, dtype=np.int32)
+
+    def _following(self, size: int) -> NDArray[np.int32]:
+        """The next rows of the log, and its first again after its last."""
+        order = np.arange(self._next_row, self._next_row + size) % self.rows.n_rows
         self._next_row = int(order[-1]) + 1
         return order.astype(np.int32)
 

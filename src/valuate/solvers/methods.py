@@ -47,6 +47,8 @@ class Stochastic:
     direction: ClassVar[str]
     #: How rows follow each other: drawn at random, or "log", as they lie.
     sampling: ClassVar[str] = "random"
+    #: How fast steps shrink.
+    decay: ClassVar[float] = 0.0
     #: Number of the paper's theorem that gives step sizes; 0 where there is none.
     theorem: ClassVar[int] = 0
 
@@ -117,15 +119,20 @@ class Plain(Stochastic):
     ----------
     sampling : {"random", "log"}
         Rows drawn at random, or in the order in which they lie: then one pass sees every row once.
+    decay : float
+        From a tenth of a pass on, steps shrink as the number of steps to the power -``decay`` (by a fifth at a time).
+        In the log's order, where rows depend on each other, averages of constant steps are off by a share of the
+        step; .5 takes that away.
     """
 
     sampling: str = "random"  # type: ignore[misc]
+    decay: float = 0.0  # type: ignore[misc]
     reference: ClassVar[Reference] = Reference.NOTHING
 
     def __post_init__(self) -> None:
         Stochastic.__post_init__(self)
-        if self.sampling not in ("random", "log"):
-            raise InputError(f'sampling must be "random" or "log", not {self.sampling!r}.')
+        _check_sampling(self.sampling)
+        _set_number(self, "decay", low=0.0, high=1.0)
 
     def plan(self, n_rows: int, epoch: int, rng: np.random.Generator) -> Epoch:
         """See `Stochastic.plan`."""
@@ -284,17 +291,22 @@ class SCSG(Stochastic):
         At least 1, the paper's: the batch is multiplied by it after every epoch, up to n.
     direction : {"saddle", "td"}
         As in `SVRG`.
+    sampling : {"random", "log"}
+        Batches of rows drawn at random, the paper's, or as they lie, so that one pass sees each row once. The rows of
+        the inner steps are drawn at random.
     """
 
     batch_fraction: float = 0.1
     growth: float = 1.0
     direction: str = "saddle"  # type: ignore[misc]
+    sampling: str = "random"  # type: ignore[misc]
     reference: ClassVar[Reference] = Reference.ANCHOR
     theorem: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         Stochastic.__post_init__(self)
         read_direction(self.direction)
+        _check_sampling(self.sampling)
         _set_number(self, "batch_fraction", above=0.0, high=1.0)
         _set_number(self, "growth", low=1.0)
 
@@ -316,6 +328,11 @@ def _grown(fraction: float, growth: float, n_rows: int, epoch: int) -> int:
             break
         size = max(size + 1, int(size * growth))  # at least one more: the floor would catch a small batch
     return min(size, n_rows)
+
+
+def _check_sampling(sampling: Any) -> None:
+    if sampling not in ("random", "log"):
+        raise InputError(f'sampling must be "random" or "log", not {sampling!r}.')
 
 
 def _set_number(method: Any, name: str, **bounds: float) -> None:
