@@ -441,7 +441,7 @@ def test_vectors(build):
         for call in functions:
             with refuses(InputError, f"{name} has 2 entries and the problem has 3 features."):
                 call([1.0, 2.0])
-            with refuses(InputError, f"{name} has 1 entry that is NaN or infinite, the first at row 1 (nan)"):
+            with refuses(InputError, f"{name} has 1 entry that is NaN or infinite, the first at feature 1 (nan)"):
                 call([1.0, np.nan, 2.0])
             for bad in (None, "abc", 3.0, [1j, 1j, 1j], [None, 1.0, 2.0]):
                 with pytest.raises(InputTypeError, match=f"^{name} "):
@@ -490,7 +490,7 @@ def test_vectors(build):
         (
             {"theta": [1.0, np.inf, 0.0]},
             InputError,
-            "theta has 1 entry that is NaN or infinite, the first at row 1 (inf)",
+            "theta has 1 entry that is NaN or infinite, the first at feature 1 (inf)",
         ),
         ({"omega": np.full(3, np.nan)}, InputError, "omega has 3 entries that are NaN or infinite"),
         ({"omega": np.ones((3, 1))}, InputError, "omega must have 1 dimension"),

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from battery import CHECKS, LAYOUTS, N, Spy, case, noisy
-from valuate import GTD2, LSTD, SAGA, SCSG, SVRG, BatchingSVRG, Problem, Status
+from valuate import GTD, GTD2, LSTD, SAGA, SCSG, SVRG, TD, TDC, BatchingSVRG, Problem, Status
 from valuate.errors import InputError, InputTypeError, SolverError
 from valuate.solvers import Stochastic
 
@@ -20,10 +20,16 @@ SOLVERS = {
     "batching": BatchingSVRG(**STEPS, initial_fraction=0.4, growth=1.5),
     "theory": BatchingSVRG(**STEPS, variance=1.0, rho=0.5, steps_per_row=0.8),
     "scsg": SCSG(**STEPS, batch_fraction=0.3),
+    "td": TD(**STEPS),
+    "tdc": TDC(**STEPS, decay=0.1),
+    "gtd": GTD(**STEPS),
+    "td-svrg": SVRG(**STEPS, direction="td"),
+    "td-saga": SAGA(**STEPS, direction="td"),
+    "td-scsg": SCSG(**STEPS, direction="td", batch_fraction=0.2, growth=1.3, average=True, sampling="log"),
     "lstd": LSTD(),
 }
 STOCHASTIC = {name: solver for name, solver in SOLVERS.items() if name != "lstd"}
-VANISHING = ("svrg", "saga", "batching", "theory")
+VANISHING = ("svrg", "saga", "batching", "theory", "td-svrg", "td-saga")
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -45,17 +51,20 @@ def test_epochs_cost_what_their_plan_says(name, epochs, layout):
     solution = STOCHASTIC[name].solve(problem, epochs=epochs)
     floored = [60, 90, 135, 151]  # .4 * 151, then times 1.5
     theory = [1, 2, 4, 8]  # 151 / (1 + 151 * .5^m), rounded up
-    means = {
-        "gtd2": [],
+    grown = [30, 39, 50, 65]  # .2 * 151, then times 1.3
+    means = dict.fromkeys(("gtd2", "td", "tdc", "gtd"), []) | {
         "saga": [N] * min(1, epochs),
+        "td-saga": [N] * min(1, epochs),
+        "td-svrg": [N] * epochs,
+        "td-scsg": grown[:epochs],
         "svrg": [N] * epochs,
         "batching": floored[:epochs],
         "theory": theory[:epochs],
         "scsg": [int(0.3 * N)] * epochs,
-    }[name]
-    assert spy.means == means
+    }
+    assert spy.means == means[name]
     steps = {"svrg": round(0.9 * N), "theory": round(0.8 * N)}.get(name, N) * epochs
-    if name != "scsg":
+    if "scsg" not in name:
         assert sum(spy.steps) == steps
     assert solution.row_visits == sum(spy.means) + sum(spy.steps)
     assert solution.epochs == epochs and solution.status is Status.BUDGET_SPENT

@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from battery import LAYOUTS, case
 from valuate import Problem, _threads
 from valuate._kernels import loop
+from valuate.errors import InputError
 from valuate.rows import draw_subset
 from valuate.solvers.directions import SADDLE, TD
 from valuate.solvers.points import DensePoint, point_for
@@ -273,12 +274,13 @@ def test_an_error_in_a_block_is_raised(monkeypatch):
         _threads.run_all([fails, lambda: None, lambda: None])
 
 
-@pytest.mark.parametrize("asked", ["", "0", "-1", "many"])
-def test_thread_counts_that_make_no_sense_are_ignored(asked, monkeypatch):
-    monkeypatch.delenv("VALUATE_NUM_THREADS", raising=False)
-    default = _threads.thread_count()
+@pytest.mark.parametrize("asked", ["0", "-1", "1.5", "many"])
+def test_thread_counts_that_make_no_sense_are_refused(asked, monkeypatch):
     monkeypatch.setenv("VALUATE_NUM_THREADS", asked)
-    assert _threads.thread_count() == default >= 1
+    with pytest.raises(InputError, match=f"VALUATE_NUM_THREADS must be a whole number above 0, not '{asked}'"):
+        _threads.thread_count()
+    monkeypatch.setenv("VALUATE_NUM_THREADS", "")
+    assert _threads.thread_count() >= 1
 
 
 # ---- subsets

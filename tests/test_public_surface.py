@@ -7,6 +7,7 @@ import valuate
 
 NAMES = [
     "BatchingSVRG",
+    "GTD",
     "GTD2",
     "InputError",
     "InputTypeError",
@@ -20,6 +21,8 @@ NAMES = [
     "Solution",
     "SolverError",
     "Status",
+    "TD",
+    "TDC",
     "Trace",
     "Transitions",
     "ValuateError",

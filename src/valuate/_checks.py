@@ -30,7 +30,9 @@ __all__ = [
     "matrix",
     "number",
     "one_a_row",
+    "same_columns",
     "sparse_rows",
+    "vector",
     "weights",
     "whole",
 ]
@@ -139,6 +141,42 @@ def column(
             f"({np.count_nonzero(outside)} of {values.size} rows are outside)."
         )
     return values
+
+
+def vector(name: str, value: ArrayLike, dim: int) -> NDArray[np.float64]:
+    """One finite real number a feature, C-contiguous float64 of shape (dim,)."""
+    array = as_array(name, value)
+    _require_real(name, array)
+    if array.ndim == 0:
+        raise InputTypeError(f"{name} must have one entry a feature, shape ({dim},), and is one number.")
+    if array.ndim != 1:
+        advice = " Use .ravel()." if array.size == dim else ""
+        raise InputError(f"{name} must have 1 dimension, one entry a feature, and has shape {array.shape}.{advice}")
+    if len(array) != dim:
+        raise InputError(f"{name} has {len(array)} entries and the problem has {dim} features.")
+    found = np.ascontiguousarray(array, dtype=np.float64)
+    bad = np.flatnonzero(~np.isfinite(found))
+    if len(bad):
+        entries = "entry that is" if len(bad) == 1 else "entries that are"
+        raise InputError(
+            f"{name} has {len(bad)} {entries} NaN or infinite, the first at feature {bad[0]} ({found[bad[0]]})."
+        )
+    return found
+
+
+def same_columns(name: str, one: Any, other_name: str, other: Any) -> None:
+    """Refuse two data frames whose columns are not the same, in the same order: they are matched by position."""
+    names = [list(getattr(frame, "columns", ())) for frame in (one, other)]
+    if all(names) and names[0] != names[1]:
+        place, pair = next(
+            ((k, pair) for k, pair in enumerate(zip(*names, strict=False)) if pair[0] != pair[1]),
+            (min(map(len, names)), None),
+        )
+        which = f"column {place} is {pair[0]!r} in one and {pair[1]!r} in the other" if pair else "one has more"
+        raise InputError(
+            f"{name} and {other_name} have different columns: {which}. Columns are matched by position: select them "
+            "by name in the same order, and rename those of the next states to match."
+        )
 
 
 def weights(name: str, value: ArrayLike, n_rows: int | None = None) -> NDArray[np.float64]:

@@ -4,6 +4,8 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from valuate.errors import InputError
+
 #: A block is worth a thread's attention from this many entries on (about a third of a millisecond).
 ENTRIES_A_BLOCK = 1 << 19
 MOST_BLOCKS = 64
@@ -13,8 +15,10 @@ _pool: tuple[int, int, ThreadPoolExecutor] | None = None
 
 def thread_count() -> int:
     """Cores that this process may use; the environment variable VALUATE_NUM_THREADS asks for fewer or more."""
-    asked = os.environ.get("VALUATE_NUM_THREADS", "")
-    if asked.isdigit() and int(asked) > 0:
+    asked = os.environ.get("VALUATE_NUM_THREADS", "").strip()
+    if asked:
+        if not asked.isdigit() or int(asked) == 0:
+            raise InputError(f"VALUATE_NUM_THREADS must be a whole number above 0, not {asked!r}. Or unset it.")
         return int(asked)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

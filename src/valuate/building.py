@@ -33,6 +33,7 @@ def from_arrays(
     weights: ArrayLike | None,
 ) -> Rows:
     """See `Problem.from_arrays`."""
+    _checks.same_columns("features", features, "next_features", next_features)
     sparse = _checks.is_sparse(features)
     if sparse != _checks.is_sparse(next_features):
         raise InputTypeError("features and next_features must both be dense or both be sparse matrices.")
@@ -142,8 +143,8 @@ def _require_range(rewards: Vector, ratios: Vector | None) -> None:
 def _rows(table: Any, dim: int, state: Any, follower: Any, columns: _Columns, layout: str) -> Rows:
     rewards, discounts, ended, ratios, weights = columns
     records, shares = storing.records(state, follower, rewards, discounts, ended, ratios, weights)
-    storing.require_range(table, dim, records["state"][shares > 0] if len(shares) else records["state"])
-    return Rows(table, dim, records, shares, layout)
+    peaks = storing.require_range(table, dim, records["state"][shares > 0] if len(shares) else records["state"])
+    return Rows(table, dim, records, shares, layout, peaks)
 
 
 def _blank(next_features: Any, ended: NDArray[np.bool_]) -> Any:

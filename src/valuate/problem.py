@@ -8,7 +8,6 @@ import numpy as np
 import numpy.linalg as la
 
 from valuate import _checks, building, metric, moments
-from valuate.errors import InputError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -259,10 +258,7 @@ class Problem:
 
     def vector(self, name: str, value: ArrayLike) -> Vector:
         """``value`` as a finite vector with one entry a feature, or an error that names it."""
-        vector = _checks.column(name, value)
-        if len(vector) != self.dim:
-            raise InputError(f"{name} has {len(vector)} entries and the problem has {self.dim} features.")
-        return vector
+        return _checks.vector(name, value, self.dim)
 
 
 def _frozen(array: NDArray[np.float64]) -> NDArray[np.float64]:

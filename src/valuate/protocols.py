@@ -49,6 +49,12 @@ class SumsOverRows(Protocol):
     def maxima(self) -> tuple[float, float, float]:
         """The largest w |phi|^2, w rho^2 |delta|^2 and w rho |phi| |delta|."""
 
+    def column_peaks(self) -> Vector:
+        """The size of the largest entry of each column."""
+
+    def scaled(self, units: Vector) -> Any:
+        """The same rows with every column multiplied by its unit."""
+
     def any_reward(self) -> bool:
         """Whether any reward is not 0."""
 

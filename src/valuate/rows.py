@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from valuate import moments
+from valuate import moments, storing
 from valuate._kernels import layouts, sums
 from valuate._threads import cut, run_all
 
@@ -37,9 +37,13 @@ class Rows:
     weights : (n_rows,) or (0,) array
         Normalised to mean 1; empty when all are equal.
     layout : {"dense", "indexed", "sparse"}
+    peaks : (dim,) array, optional
+        The size of the largest entry of each column, where it is known.
     """
 
-    def __init__(self, table: Any, dim: int, records: Any, weights: Vector, layout: str) -> None:
+    def __init__(
+        self, table: Any, dim: int, records: Any, weights: Vector, layout: str, peaks: Vector | None = None
+    ) -> None:
         self.table, self.dim, self.records, self.weights, self.layout = table, dim, records, weights, layout
         self.n_rows = len(records)
         self.n_stored = int(table.shape[0])
@@ -56,6 +60,7 @@ class Rows:
         #: Entries that a visit to a row reads, on average.
         self.entries = max(1, 2 * stored)
         self._state_weights: Vector | None = None
+        self._peaks = peaks
 
     def chunk(self, order: NDArray[np.int32]) -> tuple[Any, NDArray[np.int32]]:
         """A view in which the rows of ``order`` can be visited, and the order within that view."""
@@ -161,6 +166,17 @@ class Rows:
     def weighted_rows(self) -> Iterator[NDArray[np.float64]]:
         """Blocks of dense rows X with X'X = n C without ridge."""
         return moments.weighted_rows(self)
+
+    def column_peaks(self) -> Vector:
+        """The size of the largest entry of each column in all stored rows: (dim,)."""
+        if self._peaks is None:
+            self._peaks = storing.column_peaks(self.table, self.dim)
+        return self._peaks
+
+    def scaled(self, units: Vector) -> Rows:
+        """The same transitions, every column of a copy of the table multiplied by its unit: (dim,)."""
+        table = storing.scaled_table(self.table, units)
+        return Rows(table, self.dim, self.records, self.weights, self.layout, self.column_peaks() * units)
 
     def any_reward(self) -> bool:
         """Whether any reward is not 0."""

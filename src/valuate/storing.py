@@ -142,21 +142,19 @@ def tidy(table: Any, *, copy: bool = True) -> Any:
     return out
 
 
-def require_range(table: Any, dim: int, state: Index) -> None:
+def require_range(table: Any, dim: int, state: Index) -> NDArray[np.float64]:
     """Refuse columns too large to be squared, or too small in all the rows that are states (next rows may be so).
 
-    What is computed from them would be wrong, or NaN.
+    What is computed from them would be wrong, or NaN. Returns the peaks of all columns.
     """
     low, high = RANGE[table.dtype.itemsize]
+    largest = column_peaks(table, dim)
     used = np.zeros(table.shape[0], bool)
     used[state] = True
-    values = table.data if _checks.is_sparse(table) else table
-    fits = not values.size or (-high <= values.min() and values.max() <= high)
     # The first states show, nearly always, that no column is too small.
-    if fits and (_column_peaks(table[:BLOCK][used[:BLOCK]], dim) >= low).all():
-        return
-    largest = _column_peaks(table, dim)
-    of_states = largest if used.all() else _column_peaks(table[used], dim)
+    if (largest <= high).all() and (column_peaks(table[:BLOCK][used[:BLOCK]], dim) >= low).all():
+        return largest
+    of_states = largest if used.all() else column_peaks(table[used], dim)
     outside = (largest > high) | ((of_states < low) & (of_states > 0))
     if outside.any():
         column = int(outside.argmax())
@@ -166,9 +164,10 @@ def require_range(table: Any, dim: int, state: Index) -> None:
             f"features of column {column} are at most {size:.2g} in size, and {low:g} to {high:g} is what can be "
             f"computed with in {table.dtype}. Rescale the column{wider}; its weight changes by the inverse."
         )
+    return largest
 
 
-def _column_peaks(table: Any, dim: int) -> NDArray[np.float64]:
+def column_peaks(table: Any, dim: int) -> NDArray[np.float64]:
     """The size of the largest entry of each column of a table: (dim,)."""
     peaks = np.zeros(dim)
     if _checks.is_sparse(table):
@@ -178,6 +177,18 @@ def _column_peaks(table: Any, dim: int) -> NDArray[np.float64]:
         block = table[first : first + BLOCK, :dim]
         np.maximum(peaks, np.maximum(block.max(axis=0), -block.min(axis=0)), out=peaks)
     return peaks
+
+
+def scaled_table(table: Any, units: NDArray[np.float64]) -> Any:
+    """A copy of a table whose columns are multiplied by ``units``, (dim,)."""
+    units = units.astype(table.dtype)
+    if _checks.is_sparse(table):
+        out = tidy(table)
+        out.data *= units[out.indices]
+        return out
+    scaled = layouts.aligned_zeros(table.shape, table.dtype)
+    np.multiply(table[:, : len(units)], units, out=scaled[:, : len(units)])
+    return scaled
 
 
 def records(

@@ -99,6 +99,7 @@ class Transitions:
     ) -> None:
         rewards = _checks.column("rewards", rewards)
         n = len(rewards)
+        _checks.same_columns("states", states, "next_states", next_states)
         states = _columns.states("states", states, n)
         next_states = _columns.states("next_states", next_states, n)
         _columns.require_alike("states", states, "next_states", next_states)
@@ -136,6 +137,11 @@ class Transitions:
         Transitions
             With `episodes` numbered from 0. `states` and `next_states` are gathered when they are asked for.
         """
+        if not isinstance(episodes, Iterable):
+            raise InputTypeError(
+                "episodes must be a list of (observations, actions, rewards, terminated), not "
+                f"{type(episodes).__name__}."
+            )
         parts = [_Episode.read(number, given) for number, given in enumerate(episodes)]
         if not parts:
             raise InputError("The list of episodes is empty: at least one is needed.")

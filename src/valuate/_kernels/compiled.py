@@ -1,8 +1,17 @@
-"""Which kernels this process had to compile, because they were not in the cache on disk."""
+"""What this process had to compile, because it was not in the cache on disk; and how long that took."""
 
 import sys
 
+from numba.core import event
 from numba.core.dispatcher import Dispatcher
+
+_timing = event.TimingListener()
+event.register("numba:compile", _timing)
+
+
+def seconds_compiling() -> float:
+    """Seconds that this process has spent on compiling, since this module was loaded."""
+    return float(_timing.duration) if _timing.done else 0.0
 
 
 def compiled_here() -> dict[str, int]:

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
     Vector = NDArray[np.float64]
 
-#: Where every row is zero nothing moves, whatever the step; this keeps it finite.
-_TINY = 1e-290
-
 
 @dataclass(frozen=True, slots=True)
 class Maxima:
@@ -33,8 +30,8 @@ class Maxima:
 
     @classmethod
     def of(cls, problem: Problem) -> Maxima:
-        """Look at every row; one visit each."""
-        return cls(*(max(found + problem.ridge, _TINY) for found in problem.rows.maxima()))
+        """Look at every row; one visit each. Where all are zero nothing moves, and 1 will do."""
+        return cls(*(found + problem.ridge or 1.0 for found in problem.rows.maxima()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from valuate import theory
 from valuate._kernels import loop
 from valuate.errors import InputTypeError
 from valuate.solution import Status
-from valuate.solvers import steps
+from valuate.solvers import scaling, steps
 from valuate.solvers.averaging import TailMean
 from valuate.solvers.directions import DIRECTIONS, Maxima
 from valuate.solvers.points import point_for
@@ -61,6 +61,7 @@ class Method(Protocol):
     sampling: Any
     average: Any
     decay: Any
+    is_automatic: Any
     step_theta: Any
     step_omega: Any
 
@@ -82,11 +83,11 @@ class Run:
         self.reference: Any = loop.Fixed(1.0 if method.reference is Reference.NOTHING else 0.0)
         self.point: Any = None
         self.average = TailMean(problem.dim) if method.average else None
-        self.spacing = max(SPACING, problem.dim // 16) if method.average else CHUNK
+        self.spacing = max(SPACING, problem.dim // 64 * 4) if method.average or method.decay > 0 else CHUNK
         #: Whether the batch has stopped growing: until then noise does not mean that a run has stalled.
         self.settled, self._last_mean = True, 0
         #: Whether the steps were chosen here, and how often they have been made smaller since.
-        self.chosen, self.retries = "auto" in (method.step_theta, method.step_omega), 0
+        self.chosen, self.retries = method.is_automatic, 0
         self._next_row, self._share, self._factor = 0, 1.0, 1.0
         self.watch = Watch(self)
 
@@ -129,6 +130,8 @@ class Run:
             found = steps.theory_steps(self.method, self.problem)
             self.setup_visits += theory.PASSES * self.rows.n_rows
             self.method = replace(self.method, **dict(zip(given, found, strict=True)))  # type: ignore[type-var]
+        elif not self.chosen and given["step_omega"] == "auto":  # omega stays where it is, whatever its step
+            self.method = replace(self.method, step_omega=given["step_theta"])  # type: ignore[type-var]
         elif self.chosen:
             safe = dict(zip(given, self.direction.steps(Maxima.of(self.problem)), strict=True))
             self.setup_visits += self.rows.n_rows
@@ -198,22 +201,29 @@ class Run:
         return self.watch.met_mean(mean)
 
     def _take_steps(self, wanted: int) -> Status | None:
-        left = self._room(wanted)
+        left, since = self._room(wanted), 0
         while left > 0:
-            size = min(left, self.spacing, CHUNK, self.watch.until_next_point())
+            # Where points are averaged or steps decay lies fast, whatever is recorded in between.
+            size = min(left, self.spacing - since, CHUNK, self.watch.until_next_point())
             order = self._draw(size)
             view, local = self.rows.chunk(order)
             pulled = self.point.advance(view, self.reference, local, order)
             self.row_visits += size
-            left -= size
-            if self.method.decay > 0:
-                self._shrink()
-            if self.average is not None:
-                self.average.add(size * self._share, *self.position())
-            ended = self.watch.moved(pulled)
+            left, since = left - size, since + size
+            if since == self.spacing or left == 0:
+                self._mark(since)
+                since = 0
+            ended = self.watch.moved(pulled, size if self.method.reference is not Reference.ANCHOR else 0)
             if ended is not None:
                 return ended
         return None
+
+    def _mark(self, steps: int) -> None:
+        """Take the point into the average, and let the steps decay, after so many more steps."""
+        if self.average is not None:
+            self.average.add(steps * self._share, *self.position())
+        if self.method.decay > 0:
+            self._shrink()
 
     def _batch(self, size: int) -> NDArray[np.int32]:
         """The rows of a mean."""
@@ -241,4 +251,11 @@ def run(method: Any, problem: Problem, request: Request) -> Solution:
         )
     # What overflows on the way shows as a status, not as a warning of NumPy's.
     with np.errstate(over="ignore", invalid="ignore"):
-        return Run(method, problem, request).go()
+        units = scaling.units(method, problem)
+        if units is not None:
+            return scaling.solve(method, problem, request, units, _go)
+        return _go(method, problem, request)
+
+
+def _go(method: Any, problem: Problem, request: Request) -> Solution:
+    return Run(method, problem, request).go()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from valuate import _checks
 from valuate.errors import InputError
 from valuate.solvers import driver
-from valuate.solvers.directions import read_direction
+from valuate.solvers.directions import DIRECTIONS, read_direction
 from valuate.solvers.driver import Epoch, Reference
 from valuate.solvers.request import Callback, Request
 from valuate.solvers.steps import read_step, require_theorem
@@ -35,6 +35,10 @@ class Stochastic:
         grows all the same goes back to its best point with smaller steps, and its message says so.
         ``step_theta="theory"`` takes both from the paper's theorem on the method (`valuate.theory`), where it has one;
         they are far smaller than is useful.
+    scale : bool, optional
+        Whether columns are scaled alike first, in a copy of the features; the answer is in the given units. None: where
+        a step is "auto", there is no ridge, and the largest entries of columns differ by more than 8 times. The
+        solution's ``solver`` says whether they were: its steps are for scaled columns then.
     average : bool
         Whether the answer is the mean over the last four fifths of the run instead of its last point: the noise of
         single rows averages out.
@@ -43,6 +47,7 @@ class Stochastic:
     step_theta: float | str = "auto"
     step_omega: float | str = "auto"
     average: bool = False
+    scale: bool | None = None
     reference: ClassVar[Reference]
     direction: ClassVar[str]
     #: How rows follow each other: drawn at random, or "log", as they lie.
@@ -56,8 +61,15 @@ class Stochastic:
         object.__setattr__(self, "step_theta", read_step("step_theta", self.step_theta))
         object.__setattr__(self, "step_omega", read_step("step_omega", self.step_omega))
         object.__setattr__(self, "average", _checks.flag("average", self.average))
+        object.__setattr__(self, "scale", None if self.scale is None else _checks.flag("scale", self.scale))
         if self.step_theta == "theory":
             require_theorem(self)
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether a step that moves anything is left to be chosen."""
+        moves = DIRECTIONS[self.direction].moves_omega
+        return self.step_theta == "auto" or (moves and self.step_omega == "auto")
 
     def plan(self, n_rows: int, epoch: int, rng: np.random.Generator) -> Epoch:
         """Rows in the mean and inner steps of epoch ``epoch``, counted from 0."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from valuate.errors import InputTypeError
 from valuate.solution import Solution, Status, Trace
 from valuate.solvers.clock import Clock
 from valuate.solvers.request import Progress
@@ -24,11 +25,14 @@ BLOCK = 4
 OVERFLOW = {4: 1e30, 8: 1e140}
 #: A run whose relative residual ends this many times above its start (and above 1) has diverged.
 GREW = 1e3
-#: A run has stalled when the best residual has not improved for so many passes, and for so many row visits: a saddle
-#: point is approached in circles, and a circle may take many passes over a few rows.
+#: A run has stalled when the best residual has not improved for so many passes, and for so many row visits, and the
+#: worst has not either: a saddle point is approached in circles, in which the residual may fall low by chance and rise
+#: again for many passes. So the worst of the second half of the run is held against that of its second eighth.
 PATIENCE, CIRCLE = 20, 10_000
-#: An improvement smaller than this share is none.
-IMPROVEMENT = 1e-3
+#: Columns whose sizes differ by more than this are worth a word.
+UNEVEN = 1e3
+#: An improvement of the best smaller than this share is none, nor one of the worst smaller than that.
+IMPROVEMENT, LOWERED = 1e-3, 0.1
 
 
 class Watch:
@@ -47,11 +51,15 @@ class Watch:
         self.start = self.best[1]
         #: The point with the smallest mean gradient, and the size of the first one.
         self.least, self.first_mean = self.best, math.inf
+        #: The hardest pull of a row in the first pass, and where that began.
+        self.usual, self.set_out_at = 0.0, 0
         #: The norm of C^-1 is worth its cost where it was asked for, and out of reach where dim is large.
         asked = self.request.tolerance is not None or self.request.record is not None
         self.exact = asked and self.problem.measures_exactly
         self.stopped = False
         self.mark, self.marked_at = math.inf, 0
+        #: Row visits and residuals of the checks since the batch stopped growing.
+        self.checks: list[tuple[int, float]] = []
         self.began: float | None = None
         self.residual = math.nan
         self.bound = math.inf
@@ -65,13 +73,22 @@ class Watch:
             ended = self._check()
         return ended
 
-    def moved(self, pulled: float) -> Status | None:
+    def moved(self, pulled: float, steps: int = 0) -> Status | None:
         """After a chunk of steps, or a mean."""
-        if not pulled < self.bound:
+        if not pulled < self.bound or (steps and self._pulls_grow(pulled / steps)):
             return Status.DIVERGED
         if self.run.row_visits >= self.next_point:
             return self._record()
         return None
+
+    def _pulls_grow(self, rate: float) -> bool:
+        """Whether rows pull far harder than in the first passes, where the steps can be made smaller."""
+        if not self.run.chosen:
+            return False
+        if self.run.row_visits - self.set_out_at <= 2 * self.n_rows:  # a memory is filled in the first
+            self.usual = max(self.usual, rate)
+            return False
+        return rate > GREW * self.usual > 0.0
 
     def met_mean(self, mean: tuple[Vector, Vector]) -> Status | None:
         """After a mean: whether it has grown, where the steps can be made smaller."""
@@ -98,6 +115,8 @@ class Watch:
     def go_back(self) -> tuple[Vector, Vector]:
         """The best point that was seen, to go on from with smaller steps."""
         self.mark, self.marked_at = math.inf, self.run.row_visits
+        self.checks.clear()
+        self.usual, self.set_out_at = 0.0, self.run.row_visits
         _, theta, omega = self.least if math.isfinite(self.least[0]) else self.best
         return theta.copy(), omega.copy()
 
@@ -163,7 +182,7 @@ class Watch:
             stop = self.request.callback(
                 Progress(run.epoch, visits, visits / self.n_rows, seconds, *run.answer(), mspbe)
             )
-        if stop:
+        if _is_true(stop):
             self.stopped = True
             return Status.BUDGET_SPENT
         return None
@@ -180,8 +199,21 @@ class Watch:
             return Status.DIVERGED
         if self.residual < (1 - IMPROVEMENT) * self.mark or not self.run.settled:
             self.mark, self.marked_at = min(self.mark, self.residual), self.run.row_visits
-        fruitless = self.run.row_visits - self.marked_at
-        return Status.STALLED if fruitless >= max(PATIENCE * self.n_rows, CIRCLE) else None
+        if not self.run.settled:
+            self.checks.clear()
+        self.checks.append((self.run.row_visits, self.residual))
+        return Status.STALLED if self._is_stuck() else None
+
+    def _is_stuck(self) -> bool:
+        """Whether neither the best nor the worst residuals fall any more."""
+        enough = max(PATIENCE * self.n_rows, CIRCLE)
+        began, now = self.checks[0][0], self.run.row_visits
+        if now - self.marked_at < enough or now - began < 4 * enough:
+            return False
+        early, late = ((now - began) / 8, (now - began) / 4), (now - began) / 2
+        before = [residual for visits, residual in self.checks if early[0] < visits - began <= early[1]]
+        after = [residual for visits, residual in self.checks if late < visits - began]
+        return not before or max(after) > (1 - LOWERED) * max(before)
 
     def _keep(self, measure: float, theta: Vector, omega: Vector) -> None:
         if measure < self.best[0]:
@@ -227,18 +259,38 @@ class Watch:
                 f"({residual}). {advice}"
             )
         if status is Status.STALLED:
-            fruitless = (run.row_visits - self.marked_at) / self.n_rows
+            advice = (
+                "The noise of single rows keeps it there: use smaller steps, or a method whose noise vanishes (SVRG, "
+                "SAGA, BatchingSVRG, LSTD)."
+                if run.method.reference.value == "nothing"
+                else "LSTD tells whether the equations can be met at all; where not, a small ridge makes them so."
+            )
             return (
-                f"Stalled after {passes} with {sizes}: the best {residual} has not "
-                f"improved for {fruitless:.3g} passes and is above the tolerance {tolerance:.2g}. "
-                "Divide the steps by 10, or use a method whose noise vanishes (SVRG, SAGA, BatchingSVRG, LSTD)."
+                f"Stalled after {passes} with {sizes}: the best {residual} no longer improves and is above the "
+                f"tolerance {tolerance:.2g}. {advice}{self._uneven()}"
             )
         if self.stopped:
             return f"Stopped by the callback after {passes}: {residual}."
         missed = ""
         if tolerance is not None:
             missed = f", above the tolerance {tolerance:.2g}. Give {name} more passes, or solve directly with LSTD"
-        return f"Spent its budget of {passes}: {residual}{missed}."
+        worse = " That is further off than the value 0 everywhere: use smaller steps, or average=True."
+        return (
+            f"Spent its budget of {passes}: {residual}{missed}.{worse if self.residual > 1.0 else ''}{self._uneven()}"
+        )
+
+    def _uneven(self) -> str:
+        """Advice where columns differ so much in size that the steps suit only the largest."""
+        if math.isnan(self.residual) or self.residual < 1e-3:
+            return ""
+        sizes = self.problem.rows.column_peaks()
+        small = sizes[sizes > 0]
+        if not len(small) or small.max() <= UNEVEN * small.min():
+            return ""
+        return (
+            f" Feature {int(sizes.argmax())} is {small.max() / small.min():.1g} times as large as the smallest, and "
+            'steps that are safe for it are tiny for the others: scale the columns alike, or leave steps at "auto".'
+        )
 
     def _solution(self, status: Status, theta: Vector, omega: Vector, message: str, seconds: float) -> Solution:
         run = self.run
@@ -264,3 +316,13 @@ class Watch:
             ),
             tolerance=self.request.tolerance,
         )
+
+
+def _is_true(answer: object) -> bool:
+    """What a callback answered, as yes or no."""
+    try:
+        return bool(answer)
+    except (TypeError, ValueError):
+        raise InputTypeError(
+            f"callback must answer something that is true or false, not a {type(answer).__name__}."
+        ) from None
