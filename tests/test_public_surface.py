@@ -7,9 +7,14 @@ import valuate
 
 NAMES = [
     "BatchingSVRG",
+    "BiCGSTAB",
+    "GCR",
+    "GMRES",
+    "GTD",
     "GTD2",
     "InputError",
     "InputTypeError",
+    "LSMR",
     "LSTD",
     "MissingPartError",
     "PrecisionWarning",
@@ -20,6 +25,8 @@ NAMES = [
     "Solution",
     "SolverError",
     "Status",
+    "TD",
+    "TDC",
     "Trace",
     "Transitions",
     "ValuateError",

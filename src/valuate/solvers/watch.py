@@ -1,4 +1,4 @@
-"""Everything that looks at a run without moving it: trace points, tolerance, divergence, the closing message."""
+"""Everything that looks at a stochastic run without moving it: tolerance, divergence, stalls, the closing message."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from valuate.solution import Solution, Status, Trace
-from valuate.solvers.clock import Clock
-from valuate.solvers.request import Progress
+from valuate.solution import Solution, Status
+from valuate.solvers.observer import Observer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,29 +30,18 @@ PATIENCE, CIRCLE = 20, 10_000
 IMPROVEMENT = 1e-3
 
 
-class Watch:
+class Watch(Observer):
     """Observes a `Run`; every method that returns a `Status` gives the reason to stop, or None."""
 
     def __init__(self, run: Run) -> None:
-        self.run, self.request = run, run.request
-        self.problem, self.n_rows = run.problem, run.problem.n_rows
-        self.clock = Clock()
-        self.every = self.request.record if isinstance(self.request.record, float) else None
-        self.points: list[tuple[int, int, float, float]] = []
-        self.next_point: float = math.inf
+        super().__init__(run)
+        self.run = run
         self.checked_at = 0
-        #: Best point that was measured: its measure (tolerance: residual, else MSPBE) and a copy of it.
-        self.best: tuple[float, Vector, Vector] = (math.inf, run.theta.copy(), run.omega.copy())
         self.start = self.best[1]
         #: The point with the smallest mean gradient, and the size of the first one.
         self.least, self.first_mean = self.best, math.inf
-        #: The norm of C^-1 is worth its cost where it was asked for, and out of reach where dim is large.
-        asked = self.request.tolerance is not None or self.request.record is not None
-        self.exact = asked and self.problem.measures_exactly
-        self.stopped = False
         self.mark, self.marked_at = math.inf, 0
         self.began: float | None = None
-        self.residual = math.nan
         self.bound = math.inf
 
     def begin(self) -> Status | None:
@@ -128,46 +116,6 @@ class Watch:
         status = ended or Status.BUDGET_SPENT
         return self._solution(status, theta, omega, self._message(status), seconds)
 
-    def at_zero(self, why: str) -> Solution:
-        """The answer where b = 0."""
-        zero = np.zeros(self.problem.dim)
-        self.residual = 0.0
-        message = f"Converged at zero: {why}, so the value is 0 everywhere."
-        return self._solution(Status.CONVERGED, zero, zero.copy(), message, self.clock.seconds)
-
-    def _record(self) -> Status | None:
-        run = self.run
-        seconds = self.clock.seconds
-        with self.clock:
-            theta, omega = run.answer()
-            finite = bool(np.isfinite(theta).all())
-            mspbe = self.problem.mspbe(theta) if finite else math.inf
-            if mspbe < math.inf:
-                self.points.append((run.epoch, run.row_visits, seconds, mspbe))
-            if self.request.tolerance is None:
-                self._keep(mspbe, theta, omega)
-            if self.every is not None:
-                step = self.every * self.n_rows
-                self.next_point = step * (math.floor(run.row_visits / step * (1 + 1e-12)) + 1)
-        if not mspbe < math.inf:
-            return Status.DIVERGED
-        return self._call(mspbe)
-
-    def _call(self, mspbe: float | None) -> Status | None:
-        if self.request.callback is None:
-            return None
-        run = self.run
-        seconds = self.clock.seconds
-        with self.clock:
-            visits = run.row_visits
-            stop = self.request.callback(
-                Progress(run.epoch, visits, visits / self.n_rows, seconds, *run.answer(), mspbe)
-            )
-        if stop:
-            self.stopped = True
-            return Status.BUDGET_SPENT
-        return None
-
     def _check(self) -> Status | None:
         """Compare the relative residual with the tolerance."""
         theta, omega = self.run.answer()
@@ -182,10 +130,6 @@ class Watch:
             self.mark, self.marked_at = min(self.mark, self.residual), self.run.row_visits
         fruitless = self.run.row_visits - self.marked_at
         return Status.STALLED if fruitless >= max(PATIENCE * self.n_rows, CIRCLE) else None
-
-    def _keep(self, measure: float, theta: Vector, omega: Vector) -> None:
-        if measure < self.best[0]:
-            self.best = (measure, theta, omega)
 
     def _has_grown(self) -> bool:
         """Whether the residual is far above where it began."""
@@ -203,8 +147,7 @@ class Watch:
     def _message(self, status: Status) -> str:
         run, tolerance = self.run, self.request.tolerance
         passes = f"{run.row_visits / self.n_rows:.4g} passes"
-        norm = "C^-1" if self.exact else "diag(C)^-1"
-        residual = f"relative residual {self.residual:.2g} in the norm of {norm}"
+        residual = self._found()
         name = type(run.method).__name__
         sizes = f"step_theta={run.method.step_theta:.3g}"
         if run.direction.moves_omega:
@@ -239,28 +182,3 @@ class Watch:
         if tolerance is not None:
             missed = f", above the tolerance {tolerance:.2g}. Give {name} more passes, or solve directly with LSTD"
         return f"Spent its budget of {passes}: {residual}{missed}."
-
-    def _solution(self, status: Status, theta: Vector, omega: Vector, message: str, seconds: float) -> Solution:
-        run = self.run
-        epoch, visits, clock, mspbe = zip(*self.points, strict=True) if self.points else ((), (), (), ())
-        return Solution(
-            theta=theta,
-            omega=omega,
-            status=status,
-            message=message,
-            solver=run.method,
-            relative_residual=self.residual,
-            row_visits=run.row_visits,
-            setup_visits=run.setup_visits,
-            passes=run.row_visits / self.n_rows,
-            epochs=run.epoch,
-            seconds=seconds,
-            trace=Trace(
-                np.array(epoch, np.int64),
-                np.array(visits, np.int64),
-                np.array(visits, float) / self.n_rows,
-                np.array(clock, float),
-                np.array(mspbe, float),
-            ),
-            tolerance=self.request.tolerance,
-        )
