@@ -169,7 +169,7 @@ class Iteration:
         """Whether the budget has room for so many visits more."""
         if self.limit is None:
             return self.epoch < int(self.request.epochs)
-        return self.row_visits + visits <= self.limit
+        return bool(self.row_visits + visits <= self.limit)
 
     def room(self) -> int | None:
         """Visits left; None where the budget is in epochs."""

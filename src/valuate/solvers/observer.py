@@ -28,9 +28,12 @@ class Observed(Protocol):
     method: Any
     theta: Vector
     omega: Vector
-    row_visits: int
     setup_visits: int
     epoch: int
+
+    @property
+    def row_visits(self) -> int:
+        """Visits of the budget so far."""
 
     def answer(self) -> tuple[Vector, Vector]:
         """What the run would answer now."""

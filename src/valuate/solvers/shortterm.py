@@ -101,6 +101,13 @@ class Bidiagonal:
         self.system, self.n = system, system.problem.n_rows
         self.gap = 0.0
 
+        self.begun = False
+        zero = np.zeros(system.problem.dim)
+        #: The two bases' last vectors, the directions and the images of these, in the paper's letters.
+        self.u, self.v = zero, zero
+        self.h, self.h_bar, self.image_h, self.image_h_bar = zero, zero, zero, zero
+        self.alpha = self.beta = self.zeta_bar = self.carry = 0.0
+
     def visits(self) -> int:
         """See `Process`. The first iteration takes one product more."""
         return self.n * (2 if self.begun else 3)
