@@ -25,8 +25,13 @@ if TYPE_CHECKING:
 
 #: Inner steps are divided by this where an epoch diverges, so many times at most; after that there are no epochs.
 SMALLER, RETRIES = 4.0, 8
-#: An epoch that left the residual so many times longer, by itself, has diverged.
-GREW = 1e3
+#: An epoch that left the residual so many times longer, by itself, has diverged, if its direction was of little use:
+#: what is left of the residual is more than this share.
+GREW, LITTLE = 1.5, 0.95
+#: Such epochs in a row after which the steps are made smaller; and the length with which one is enough.
+PATIENCE, EXPLODED = 3, 1e3
+#: A direction that leaves more than this share of the residual is followed by one for its own image, as in GMRES.
+ACROSS = 0.99
 #: What is left of a direction's image after orthogonalising, below this share of it, is rounding.
 USELESS = 1e-10
 #: Directions in a row of which nothing was left, after which there are no more.
@@ -83,7 +88,9 @@ class Flexible:
         self.rows, self.n = run.problem.rows, run.problem.n_rows
         self.direction = DIRECTIONS[inner.direction]
         self.inner = self._with_steps(inner)
-        self.retries = self.age = self.kept = self.misses = 0
+        self.retries = self.age = self.kept = self.misses = self.grown = 0
+        #: The last image, where the last direction lay across the residual.
+        self.across: Vector | None = None
         most = min(directions, run.problem.dim)
         self.moves, self.images = (np.empty((most, run.problem.dim)) for _ in range(2))
         self._set_out()
@@ -102,32 +109,47 @@ class Flexible:
 
     def step(self) -> Turn:
         """See `Process`."""
-        proposed = self._epoch() if self.retries <= RETRIES else None
-        move = self.system.right * self.residual if proposed is None else proposed
-        image = self.system.image(move)
-        if proposed is not None and not la.norm(self.residual / self.gap - image) < GREW:
-            self._shrink()
+        target = self.residual / self.gap if self.across is None else self.across
+        proposed = self._epoch(target) if self.retries <= RETRIES else None
+        move = self.system.right * target if proposed is None else proposed
+        image, before = self.system.image(move), self.gap
+        own = np.inf if proposed is None else float(la.norm(target - image))
         self.age += 1
-        if self._take(move, image):
-            self.misses = 0
-            return Turn.RENEW if self.age >= RENEWED else Turn.GOES_ON
-        self.misses += 1
-        if self.misses < MISSES:
-            self._shrink()
-            return Turn.GOES_ON
-        self.kept = self.misses = 0
-        return Turn.STUCK
+        if not self._take(move, image):
+            return self._missed()
+        share = self.gap / before
+        self.across = self.images[(self.kept - 1) % len(self.images)] if share > ACROSS else None
+        self.misses = 0
+        if proposed is not None:
+            self._judge(own, share)
+        return Turn.RENEW if self.age >= RENEWED else Turn.GOES_ON
 
     def answer(self) -> Vector:
         """See `Process`."""
         return self.theta.copy()
 
-    def _epoch(self) -> Vector | None:
-        """The displacement of an epoch for the residual at length 1; None where it is of no use."""
+    def _judge(self, own: float, share: float) -> None:
+        """Smaller steps where epochs make the residual longer by themselves and help little."""
+        self.grown = self.grown + 1 if own > GREW and share > LITTLE else 0
+        if self.grown >= PATIENCE or not own < EXPLODED:
+            self._shrink()
+
+    def _missed(self) -> Turn:
+        """Nothing was new in a direction."""
+        self.misses += 1
+        if self.misses < MISSES:
+            self._shrink()
+            return Turn.GOES_ON
+        self.kept = self.misses = 0
+        self.across = None
+        return Turn.STUCK
+
+    def _epoch(self, target: Vector) -> Vector | None:
+        """The displacement of an epoch whose mean is minus ``target``, scaled; None where it is of no use."""
         left = self.run.room()
         steps = self.inner.plan(self.n, self.run.epoch, self.run.rng).steps
         steps = max(1, steps if left is None else min(steps, left - self.n))
-        mean = -self.residual / (self.gap * np.where(self.system.left > 0, self.system.left, 1.0))
+        mean = -target / np.where(self.system.left > 0, self.system.left, 1.0)
         self.point.place(None, None)
         self.point.drift(*((None, mean) if self.direction.moves_omega else (mean, None)))
         reference, bound = loop.Fixed(0.0), OVERFLOW[4 if self.rows.dtype.itemsize == 4 else 8]
@@ -183,7 +205,7 @@ class Flexible:
 
     def _shrink(self) -> None:
         """Smaller inner steps, and a note of it."""
-        self.retries += 1
+        self.retries, self.grown = self.retries + 1, 0
         smaller = {name: getattr(self.inner, name) / SMALLER for name in ("step_theta", "step_omega")}
         self.inner = replace(self.inner, **smaller)
         note = f"Epochs diverged or were of no use: their steps were divided by 4, {self.retries} times"
