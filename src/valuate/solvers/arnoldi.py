@@ -46,6 +46,8 @@ class Arnoldi:
         self.rotation, self.triangle = np.empty((room + 1, room + 1)), np.empty((room, room))
         self.count, self.first, self.gap = 0, 0.0, 0.0
         self.base = np.zeros(dim)
+        #: Length of the residual after so many columns.
+        self.gaps = [0.0]
 
     def visits(self) -> int:
         """See `Process`."""
@@ -56,6 +58,7 @@ class Arnoldi:
         scaled = self.system.left * residual
         self.base, self.count = theta, 0
         self.gap = self.first = float(la.norm(scaled))
+        self.gaps = [self.gap]
         self.basis[0] = scaled / self.first if self.first > 0 else 0.0
         self.rotation[0, 0] = 1.0
 
@@ -85,11 +88,24 @@ class Arnoldi:
 
     def answer(self) -> Vector:
         """See `Process`."""
-        k = self.count
-        if k == 0:
+        if self.count == 0:
             return self.base
-        weights = sla.solve_triangular(self.triangle[:k, :k], self.first * self.rotation[:k, 0], check_finite=False)
-        return np.asarray(self.base + self.system.right * self._moved(weights @ self.basis[:k]))
+        k = self.count
+        weights, total = self._weights(k)
+        # A triangle that is close to singular makes weights whose rounding undoes what they gain: fewer are better.
+        while k > 1 and self.gaps[k - 1] < total:
+            k -= 1
+            fewer, size = self._weights(k)
+            if size < total:
+                weights, total = fewer, size
+        return np.asarray(self.base + self.system.right * self._moved(weights @ self.basis[: len(weights)]))
+
+    def _weights(self, k: int) -> tuple[Vector, float]:
+        """The weights of the first k directions, and what they leave of the residual, rounding included."""
+        rhs = self.first * self.rotation[:k, 0]
+        weights = np.asarray(sla.solve_triangular(self.triangle[:k, :k], rhs, check_finite=False))
+        size = self.gaps[k] + np.finfo(float).eps * self.system.largest * float(la.norm(weights))
+        return weights, size if np.isfinite(size) else np.inf
 
     def _moved(self, x: Vector) -> Vector:
         return x if self.invert is None else self.invert(x)
@@ -108,6 +124,7 @@ class Arnoldi:
         q[k, k + 1] = sine
         self.count = k + 1
         self.gap = self.first * abs(float(q[k + 1, 0]))
+        self.gaps.append(self.gap)
 
     def _grow(self) -> None:
         room = min(2 * len(self.triangle), self.most)
