@@ -95,7 +95,7 @@ def test_units_change_nothing_but_weights(name):
 
 def test_gcr_meets_other_units_with_more_passes():
     scale = np.ones(12)
-    scale[::3] = 1e3
+    scale[::3] = 1e6
     plain = GCR().solve(regular(), tolerance=1e-9).require()
     other = GCR().solve(regular(scale=scale), tolerance=1e-9, passes=1000).require()
     np.testing.assert_allclose(other.theta * scale, plain.theta, rtol=1e-6)

@@ -49,8 +49,9 @@ class GCR(Iterative):
     pass, is made orthogonal to those kept, in diag(C)^-1, and theta goes along it as far as the residual falls. The
     residual never grows, whatever the epoch does: it converges off-policy where the inner method alone diverges.
 
-    Two passes an iteration: the epoch and the product. The inner method takes the rows as they are: unlike the Krylov
-    methods it is the slower, the more the units of the features differ.
+    Two passes an iteration: the epoch and the product. The inner method takes the rows as they are, so that epochs are
+    the weaker, the more the units of features differ. A direction that leaves more than 95% of the residual is followed
+    by one of the other kind: the scaled residual itself, which takes no epoch and minds no units.
 
     Parameters
     ----------
@@ -89,6 +90,8 @@ class Flexible:
         self.direction = DIRECTIONS[inner.direction]
         self.inner = self._with_steps(inner)
         self.retries = self.age = self.kept = self.misses = self.grown = 0
+        #: Whether the next direction is taken without an epoch.
+        self.plain = False
         #: The last image, where the last direction lay across the residual.
         self.across: Vector | None = None
         most = min(directions, run.problem.dim)
@@ -97,7 +100,7 @@ class Flexible:
 
     def visits(self) -> int:
         """See `Process`. An epoch that the budget cuts has one step at least."""
-        return self.n + (self.retries <= RETRIES)
+        return self.n + (self.retries <= RETRIES and not self.plain)
 
     def begin(self, theta: Vector, residual: Vector) -> None:
         """See `Process`. The directions and their images stay: they hold wherever theta is."""
@@ -110,7 +113,7 @@ class Flexible:
     def step(self) -> Turn:
         """See `Process`."""
         target = self.residual / self.gap if self.across is None else self.across
-        proposed = self._epoch(target) if self.retries <= RETRIES else None
+        proposed = None if self.plain or self.retries > RETRIES else self._epoch(target)
         move = self.system.right * target if proposed is None else proposed
         image, before = self.system.image(move), self.gap
         own = np.inf if proposed is None else float(la.norm(target - image))
@@ -118,6 +121,8 @@ class Flexible:
         if not self._take(move, image):
             return self._missed()
         share = self.gap / before
+        # What helped little is exchanged for the other: the residual itself as a direction minds no units.
+        self.plain ^= share > LITTLE
         self.across = self.images[(self.kept - 1) % len(self.images)] if share > ACROSS else None
         self.misses = 0
         if proposed is not None:
