@@ -125,9 +125,6 @@ def test_off_policy_where_td_diverges(name):
     assert td.relative_residual > 1
     solution = SOLVERS[name].solve(problem, passes=500, tolerance=1e-8).require()
     np.testing.assert_allclose(solution.theta, LSTD().solve(problem).theta, atol=1e-5)
-    if name == "gcr":
-        assert "steps were divided by 4" in solution.message
-        assert solution.solver.inner.step_theta < SVRG(direction="td").solve(problem, passes=0).solver.step_theta
 
 
 def test_gcr_on_policy_with_few_directions_of_many():
@@ -143,7 +140,9 @@ def test_gcr_never_lets_the_residual_grow():
     def look(progress):
         sizes.append(system.norm(problem.residual(progress.theta)))
 
-    GCR(inner=SVRG(step_theta=10.0, direction="td"), directions=5).solve(problem, passes=60, callback=look)
+    wild = GCR(inner=SVRG(step_theta=100.0, direction="td"), directions=5)
+    solution = wild.solve(problem, passes=60, callback=look)
+    assert "steps were divided by 4" in solution.message and solution.solver.inner.step_theta < 100
     assert len(sizes) > 20 and np.isfinite(sizes).all()
     assert (np.diff(sizes) <= 1e-12 * sizes[0]).all() and sizes[-1] < 0.9 * sizes[0]
 
