@@ -7,10 +7,14 @@ import valuate
 
 NAMES = [
     "BatchingSVRG",
+    "BiCGSTAB",
+    "GCR",
+    "GMRES",
     "GTD",
     "GTD2",
     "InputError",
     "InputTypeError",
+    "LSMR",
     "LSTD",
     "MissingPartError",
     "PrecisionWarning",

@@ -26,17 +26,21 @@ if TYPE_CHECKING:
     )
     from valuate.problem import Problem
     from valuate.solution import Solution, Status, Trace
-    from valuate.solvers import GTD, GTD2, LSTD, SAGA, SCSG, SVRG, TD, TDC, BatchingSVRG
+    from valuate.solvers import GCR, GMRES, GTD, GTD2, LSMR, LSTD, SAGA, SCSG, SVRG, TD, TDC, BatchingSVRG, BiCGSTAB
     from valuate.transitions import Transitions
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BatchingSVRG",
+    "BiCGSTAB",
+    "GCR",
+    "GMRES",
     "GTD",
     "GTD2",
     "InputError",
     "InputTypeError",
+    "LSMR",
     "LSTD",
     "MissingPartError",
     "PrecisionWarning",
@@ -67,7 +71,21 @@ _MODULES = {
     ),
     "valuate.problem": ("Problem",),
     "valuate.solution": ("Solution", "Status", "Trace"),
-    "valuate.solvers": ("BatchingSVRG", "GTD", "GTD2", "LSTD", "SAGA", "SCSG", "SVRG", "TD", "TDC"),
+    "valuate.solvers": (
+        "BatchingSVRG",
+        "BiCGSTAB",
+        "GCR",
+        "GMRES",
+        "GTD",
+        "GTD2",
+        "LSMR",
+        "LSTD",
+        "SAGA",
+        "SCSG",
+        "SVRG",
+        "TD",
+        "TDC",
+    ),
     "valuate.transitions": ("Transitions",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

@@ -222,8 +222,12 @@ class Problem:
         -----
         Where b = 0 there is nothing to be relative to, and the norm of the residual itself is returned.
         """
+        return self.relative_size(self.residual(theta), exact=exact)
+
+    def relative_size(self, g: Vector, *, exact: bool | None = None) -> float:
+        """The relative residual where the residual ``g`` = b - A theta is known; see `relative_residual`."""
         exact = self.measures_exactly if exact is None else exact
-        norms = [self._norm(g, exact) for g in (self.residual(theta), self.b)]
+        norms = [self._norm(residual, exact) for residual in (g, self.b)]
         return norms[0] / norms[1] if norms[1] > 0 else norms[0]
 
     @property
@@ -235,6 +239,10 @@ class Problem:
         """Row visits that the next `relative_residual` costs: b and C are computed once and kept."""
         known = ("b", "metric") if exact else ("b", "diagonal")
         return self.n_rows * (1 + sum(name not in self._cache for name in known))
+
+    def preparing_visits(self) -> int:
+        """Row visits that b and the diagonal of C cost, where they are not known yet."""
+        return self.n_rows * sum(name not in self._cache for name in ("b", "diagonal"))
 
     def _norm(self, g: Vector, exact: bool) -> float:
         if exact:

@@ -40,8 +40,8 @@ class SumsOverRows(Protocol):
     def gram(self) -> Matrix:
         """n C: (dim, dim)."""
 
-    def cross(self) -> Matrix:
-        """n A: (dim, dim)."""
+    def cross(self, order: Order | None = None) -> Matrix:
+        """n A, or the same sum over the rows of ``order``: (dim, dim)."""
 
     def weighted_rows(self) -> Iterator[Matrix]:
         """Blocks of dense rows X with X'X = n C."""

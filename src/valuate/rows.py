@@ -159,9 +159,9 @@ class Rows:
         """n C without ridge: (dim, dim)."""
         return moments.gram(self)
 
-    def cross(self) -> NDArray[np.float64]:
-        """n A without ridge: (dim, dim)."""
-        return moments.cross(self)
+    def cross(self, order: NDArray[np.int32] | None = None) -> NDArray[np.float64]:
+        """n A without ridge, or the same sum over the rows of ``order`` only: (dim, dim)."""
+        return moments.cross(self if order is None else self._part(order))
 
     def weighted_rows(self) -> Iterator[NDArray[np.float64]]:
         """Blocks of dense rows X with X'X = n C without ridge."""
@@ -201,6 +201,11 @@ class Rows:
         if self.is_sparse:
             part = part.toarray()
         return np.asarray(part[:, : self.dim], dtype=np.float64)
+
+    def _part(self, order: NDArray[np.int32]) -> Rows:
+        """Some of the transitions, on the same table."""
+        weights = self.weights[order] if len(self.weights) else self.weights
+        return Rows(self.table, self.dim, self.records[order], weights, self.layout)
 
     def subset(self, size: int, rng: np.random.Generator) -> NDArray[np.int32]:
         """A uniformly random set of ``size`` rows, in increasing order, without anything of size 8 n."""

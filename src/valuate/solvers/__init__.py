@@ -1,6 +1,23 @@
 """Solvers: frozen values with one verb, ``solve``."""
 
 from valuate.solvers.direct import LSTD
+from valuate.solvers.gcr import GCR
+from valuate.solvers.krylov import GMRES, LSMR, BiCGSTAB
 from valuate.solvers.methods import GTD, GTD2, SAGA, SCSG, SVRG, TD, TDC, BatchingSVRG, Stochastic
 
-__all__ = ["GTD", "GTD2", "LSTD", "SAGA", "SCSG", "SVRG", "TD", "TDC", "BatchingSVRG", "Stochastic"]
+__all__ = [
+    "GCR",
+    "GMRES",
+    "GTD",
+    "GTD2",
+    "LSMR",
+    "LSTD",
+    "SAGA",
+    "SCSG",
+    "SVRG",
+    "TD",
+    "TDC",
+    "BatchingSVRG",
+    "BiCGSTAB",
+    "Stochastic",
+]

@@ -10,13 +10,12 @@ import numpy as np
 
 from valuate import theory
 from valuate._kernels import loop
-from valuate.errors import InputTypeError
 from valuate.solution import Status
 from valuate.solvers import scaling, steps
 from valuate.solvers.averaging import TailMean
 from valuate.solvers.directions import DIRECTIONS, Maxima
 from valuate.solvers.points import point_for
-from valuate.solvers.request import Request
+from valuate.solvers.request import Request, require_problem
 from valuate.solvers.watch import Watch
 
 if TYPE_CHECKING:
@@ -244,11 +243,7 @@ class Run:
 
 def run(method: Any, problem: Problem, request: Request) -> Solution:
     """Run ``method`` on ``problem``; the body of every stochastic ``solve``."""
-    if not hasattr(problem, "mean_gradient"):
-        raise InputTypeError(
-            f"problem must be a Problem, not {type(problem).__name__}. Build one with Problem.from_transitions, "
-            "from_arrays or from_table."
-        )
+    require_problem(problem)
     # What overflows on the way shows as a status, not as a warning of NumPy's.
     with np.errstate(over="ignore", invalid="ignore"):
         units = scaling.units(method, problem)

@@ -77,3 +77,12 @@ class Request:
             for name, given in (("theta", self.theta), ("omega", self.omega))
         )
         return theta, omega
+
+
+def require_problem(problem: Any) -> None:
+    """Refuse what is not a problem."""
+    if not hasattr(problem, "n_rows"):  # also the class itself
+        raise InputTypeError(
+            f"problem must be a Problem, not {type(problem).__name__}. Build one with Problem.from_transitions, "
+            "from_arrays or from_table."
+        )

@@ -1,4 +1,4 @@
-"""Everything that looks at a run without moving it: trace points, tolerance, divergence, the closing message."""
+"""Everything that looks at a stochastic run without moving it: tolerance, divergence, stalls, the closing message."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from valuate.errors import InputTypeError
-from valuate.solution import Solution, Status, Trace
-from valuate.solvers.clock import Clock
-from valuate.solvers.request import Progress
+from valuate.solution import Solution, Status
+from valuate.solvers.observer import Observer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,33 +33,22 @@ UNEVEN = 1e3
 IMPROVEMENT, LOWERED = 1e-3, 0.1
 
 
-class Watch:
+class Watch(Observer):
     """Observes a `Run`; every method that returns a `Status` gives the reason to stop, or None."""
 
     def __init__(self, run: Run) -> None:
-        self.run, self.request = run, run.request
-        self.problem, self.n_rows = run.problem, run.problem.n_rows
-        self.clock = Clock()
-        self.every = self.request.record if isinstance(self.request.record, float) else None
-        self.points: list[tuple[int, int, float, float]] = []
-        self.next_point: float = math.inf
+        super().__init__(run)
+        self.run = run
         self.checked_at = 0
-        #: Best point that was measured: its measure (tolerance: residual, else MSPBE) and a copy of it.
-        self.best: tuple[float, Vector, Vector] = (math.inf, run.theta.copy(), run.omega.copy())
         self.start = self.best[1]
         #: The point with the smallest mean gradient, and the size of the first one.
         self.least, self.first_mean = self.best, math.inf
-        #: The hardest pull of a row in the first pass, and where that began.
+        #: The hardest pull of a row in the first passes, and where they began.
         self.usual, self.set_out_at = 0.0, 0
-        #: The norm of C^-1 is worth its cost where it was asked for, and out of reach where dim is large.
-        asked = self.request.tolerance is not None or self.request.record is not None
-        self.exact = asked and self.problem.measures_exactly
-        self.stopped = False
         self.mark, self.marked_at = math.inf, 0
         #: Row visits and residuals of the checks since the batch stopped growing.
         self.checks: list[tuple[int, float]] = []
         self.began: float | None = None
-        self.residual = math.nan
         self.bound = math.inf
 
     def begin(self) -> Status | None:
@@ -147,46 +134,6 @@ class Watch:
         status = ended or Status.BUDGET_SPENT
         return self._solution(status, theta, omega, self._message(status), seconds)
 
-    def at_zero(self, why: str) -> Solution:
-        """The answer where b = 0."""
-        zero = np.zeros(self.problem.dim)
-        self.residual = 0.0
-        message = f"Converged at zero: {why}, so the value is 0 everywhere."
-        return self._solution(Status.CONVERGED, zero, zero.copy(), message, self.clock.seconds)
-
-    def _record(self) -> Status | None:
-        run = self.run
-        seconds = self.clock.seconds
-        with self.clock:
-            theta, omega = run.answer()
-            finite = bool(np.isfinite(theta).all())
-            mspbe = self.problem.mspbe(theta) if finite else math.inf
-            if mspbe < math.inf:
-                self.points.append((run.epoch, run.row_visits, seconds, mspbe))
-            if self.request.tolerance is None:
-                self._keep(mspbe, theta, omega)
-            if self.every is not None:
-                step = self.every * self.n_rows
-                self.next_point = step * (math.floor(run.row_visits / step * (1 + 1e-12)) + 1)
-        if not mspbe < math.inf:
-            return Status.DIVERGED
-        return self._call(mspbe)
-
-    def _call(self, mspbe: float | None) -> Status | None:
-        if self.request.callback is None:
-            return None
-        run = self.run
-        seconds = self.clock.seconds
-        with self.clock:
-            visits = run.row_visits
-            stop = self.request.callback(
-                Progress(run.epoch, visits, visits / self.n_rows, seconds, *run.answer(), mspbe)
-            )
-        if _is_true(stop):
-            self.stopped = True
-            return Status.BUDGET_SPENT
-        return None
-
     def _check(self) -> Status | None:
         """Compare the relative residual with the tolerance."""
         theta, omega = self.run.answer()
@@ -215,10 +162,6 @@ class Watch:
         after = [residual for visits, residual in self.checks if late < visits - began]
         return not before or max(after) > (1 - LOWERED) * max(before)
 
-    def _keep(self, measure: float, theta: Vector, omega: Vector) -> None:
-        if measure < self.best[0]:
-            self.best = (measure, theta, omega)
-
     def _has_grown(self) -> bool:
         """Whether the residual is far above where it began."""
         if self.residual <= GREW:
@@ -235,8 +178,7 @@ class Watch:
     def _message(self, status: Status) -> str:
         run, tolerance = self.run, self.request.tolerance
         passes = f"{run.row_visits / self.n_rows:.4g} passes"
-        norm = "C^-1" if self.exact else "diag(C)^-1"
-        residual = f"relative residual {self.residual:.2g} in the norm of {norm}"
+        residual = self._found()
         name = type(run.method).__name__
         sizes = f"step_theta={run.method.step_theta:.3g}"
         if run.direction.moves_omega:
@@ -291,38 +233,3 @@ class Watch:
             f" Feature {int(sizes.argmax())} is {small.max() / small.min():.1g} times as large as the smallest, and "
             'steps that are safe for it are tiny for the others: scale the columns alike, or leave steps at "auto".'
         )
-
-    def _solution(self, status: Status, theta: Vector, omega: Vector, message: str, seconds: float) -> Solution:
-        run = self.run
-        epoch, visits, clock, mspbe = zip(*self.points, strict=True) if self.points else ((), (), (), ())
-        return Solution(
-            theta=theta,
-            omega=omega,
-            status=status,
-            message=message,
-            solver=run.method,
-            relative_residual=self.residual,
-            row_visits=run.row_visits,
-            setup_visits=run.setup_visits,
-            passes=run.row_visits / self.n_rows,
-            epochs=run.epoch,
-            seconds=seconds,
-            trace=Trace(
-                np.array(epoch, np.int64),
-                np.array(visits, np.int64),
-                np.array(visits, float) / self.n_rows,
-                np.array(clock, float),
-                np.array(mspbe, float),
-            ),
-            tolerance=self.request.tolerance,
-        )
-
-
-def _is_true(answer: object) -> bool:
-    """What a callback answered, as yes or no."""
-    try:
-        return bool(answer)
-    except (TypeError, ValueError):
-        raise InputTypeError(
-            f"callback must answer something that is true or false, not a {type(answer).__name__}."
-        ) from None

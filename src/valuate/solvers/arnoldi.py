@@ -1,0 +1,138 @@
+"""GMRES at work: an orthonormal basis of the Krylov space, and least squares in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.linalg as la
+import scipy.linalg as sla
+
+from valuate.solvers.iterating import Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from valuate.solvers.scaled import Scaled
+
+    Vector = NDArray[np.float64]
+
+#: What is left of a product after orthogonalising, below this share of it, is rounding.
+ROUNDING = 1e-14
+#: Columns that there is room for at first; doubled when they are used up.
+ROOM = 32
+
+
+class Arnoldi:
+    """GMRES (Saad and Schultz 1986) with the preconditioner on the right, so that the residual stays the true one.
+
+    Parameters
+    ----------
+    system : Scaled
+    most : int
+        Columns of the basis after which it starts anew.
+    invert : callable, optional
+        The preconditioner, a fixed linear map: the basis alone is kept.
+    """
+
+    def __init__(self, system: Scaled, most: int, invert: Callable[[Vector], Vector] | None) -> None:
+        self.system, self.most, self.invert = system, most, invert
+        dim = system.problem.dim
+        room = min(ROOM, most)
+        self.basis = np.empty((room + 1, dim))
+        #: The product of all rotations, and the triangle that they make of the coefficients.
+        self.rotation, self.triangle = np.empty((room + 1, room + 1)), np.empty((room, room))
+        self.count, self.first, self.gap = 0, 0.0, 0.0
+        self.base = np.zeros(dim)
+        #: Length of the residual after so many columns.
+        self.gaps = [0.0]
+
+    def visits(self) -> int:
+        """See `Process`."""
+        return self.system.problem.n_rows
+
+    def begin(self, theta: Vector, residual: Vector) -> None:
+        """See `Process`."""
+        scaled = self.system.left * residual
+        self.base, self.count = theta, 0
+        self.gap = self.first = float(la.norm(scaled))
+        self.gaps = [self.gap]
+        self.basis[0] = scaled / self.first if self.first > 0 else 0.0
+        self.rotation[0, 0] = 1.0
+
+    def step(self) -> Turn:
+        """See `Process`."""
+        k = self.count
+        if k == len(self.triangle):
+            self._grow()
+        image = self.system.times(self._moved(self.basis[k]))
+        before = float(la.norm(image))
+        known = self.basis[: k + 1]
+        factors = known @ image
+        image -= factors @ known
+        again = known @ image  # once more: the basis stays orthogonal to rounding
+        image -= again @ known
+        below = float(la.norm(image))
+        column = self.rotation[: k + 1, : k + 1] @ (factors + again)
+        last = float(np.hypot(column[k], below))
+        if not last > ROUNDING * max(before, self.system.largest):  # A makes nothing new of this direction
+            return Turn.STUCK
+        if below > 0:
+            self.basis[k + 1] = image / below
+        self._rotate(column, below, last)
+        if below <= ROUNDING * before:
+            return Turn.STUCK
+        return Turn.RENEW if self.count >= self.most else Turn.GOES_ON
+
+    def answer(self) -> Vector:
+        """See `Process`."""
+        if self.count == 0:
+            return self.base
+        k = self.count
+        weights, total = self._weights(k)
+        # A triangle that is close to singular makes weights whose rounding undoes what they gain: fewer are better.
+        while k > 1 and self.gaps[k - 1] < total:
+            k -= 1
+            fewer, size = self._weights(k)
+            if size < total:
+                weights, total = fewer, size
+        return np.asarray(self.base + self.system.right * self._moved(weights @ self.basis[: len(weights)]))
+
+    def _weights(self, k: int) -> tuple[Vector, float]:
+        """The weights of the first k directions, and what they leave of the residual, rounding included."""
+        rhs = self.first * self.rotation[:k, 0]
+        weights = np.asarray(sla.solve_triangular(self.triangle[:k, :k], rhs, check_finite=False))
+        size = self.gaps[k] + np.finfo(float).eps * self.system.largest * float(la.norm(weights))
+        return weights, size if np.isfinite(size) else np.inf
+
+    def _moved(self, x: Vector) -> Vector:
+        return x if self.invert is None else self.invert(x)
+
+    def _rotate(self, column: Vector, below: float, last: float) -> None:
+        """Take in the column (its entry below the triangle rotated away)."""
+        k, q = self.count, self.rotation
+        cosine, sine = column[k] / last, below / last
+        self.triangle[:k, k] = column[:k]
+        self.triangle[k, :k] = 0.0
+        self.triangle[k, k] = last
+        q[: k + 1, k + 1] = 0.0
+        q[k + 1, : k + 1] = -sine * q[k, : k + 1]
+        q[k + 1, k + 1] = cosine
+        q[k, : k + 1] *= cosine
+        q[k, k + 1] = sine
+        self.count = k + 1
+        self.gap = self.first * abs(float(q[k + 1, 0]))
+        self.gaps.append(self.gap)
+
+    def _grow(self) -> None:
+        room = min(2 * len(self.triangle), self.most)
+        for name, shape in (
+            ("basis", (room + 1, self.basis.shape[1])),
+            ("rotation", (room + 1, room + 1)),
+            ("triangle", (room, room)),
+        ):
+            old, new = getattr(self, name), np.empty(shape)
+            new[: old.shape[0], : old.shape[1]] = old
+            setattr(self, name, new)

@@ -1,0 +1,112 @@
+"""Krylov methods for A theta = b: no matrix, no steps to choose, and the same answer in any units."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from valuate import _checks
+from valuate.errors import InputError
+from valuate.solvers.arnoldi import Arnoldi
+from valuate.solvers.iterating import Iteration, Iterative, Process
+from valuate.solvers.preconditioning import from_subsample
+from valuate.solvers.shortterm import Bidiagonal, Stabilised
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float64]
+
+PRECONDITIONERS = ("diagonal", "subsample")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GMRES(Iterative):
+    """GMRES (Saad and Schultz 1986): the smallest residual in the norm of diag(C)^-1 that products with A can reach.
+
+    One pass an iteration. It keeps a vector of dim numbers for each, and starts anew where they are too many.
+
+    Parameters
+    ----------
+    restart : int, optional
+        Iterations after which it starts anew, from the residual of the rows (one pass more). None: never, while
+        memory allows.
+    memory : float
+        Megabytes for the vectors that are kept; `restart` is lowered where they would not fit.
+    preconditioner : {"diagonal", "subsample"}
+        diag(C)^-1/2 on both sides; or, within it, also the inverse of A from 40 rows a feature, which is drawn by the
+        seed and costs 40 dim setup visits and a dim x dim matrix. Where there are fewer rows, or more than 4096
+        features, it is left out and the message says so.
+    """
+
+    restart: int | None = None
+    memory: float = 1024.0
+    preconditioner: str = "diagonal"
+    advice: ClassVar[str] = "Use LSMR, which needs no regular A, LSTD, or a small ridge."
+
+    def __post_init__(self) -> None:
+        if self.restart is not None:
+            object.__setattr__(self, "restart", _checks.whole("restart", self.restart, low=1))
+        object.__setattr__(self, "memory", _checks.number("memory", self.memory, above=0.0))
+        if self.preconditioner not in PRECONDITIONERS:
+            words = " or ".join(f'"{word}"' for word in PRECONDITIONERS)
+            raise InputError(f"preconditioner must be {words}, not {self.preconditioner!r}.")
+
+    def process(self, run: Iteration) -> Process:
+        """See `Iterative`."""
+        assert run.system is not None
+        invert: Callable[[Vector], Vector] | None = None
+        if self.preconditioner == "subsample":
+            invert, visits, note = from_subsample(run.problem, run.system, run.rng)
+            run.setup_visits += visits
+            if note:
+                run.notes.append(note)
+        fitting = self.fitting(run.problem.dim)
+        most = min(run.problem.dim, fitting if self.restart is None else min(self.restart, fitting))
+        if most == fitting < min(run.problem.dim, self.restart or run.problem.dim):
+            run.notes.append(f"It started anew every {most} iterations, to stay within {self.memory:g} megabytes.")
+        return Arnoldi(run.system, most, invert)
+
+    def fitting(self, dim: int) -> int:
+        """Iterations m whose vectors fit in memory, m * dim numbers and two squares of m; at least 1."""
+        numbers = self.memory * 2**20 / 8
+        return max(1, int((math.sqrt(dim * dim + 8 * numbers) - dim) / 4))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BiCGSTAB(Iterative):
+    """BiCGSTAB (van der Vorst 1992): two passes an iteration, and the memory of ten vectors however long it runs.
+
+    Its residual goes up and down; the answer is the best point. The recurrence can break down, and then begins anew
+    from the best point, while that helps.
+    """
+
+    advice: ClassVar[str] = "Use GMRES or LSMR, which do not break down, LSTD, or a small ridge."
+
+    def process(self, run: Iteration) -> Process:
+        """See `Iterative`."""
+        assert run.system is not None
+        return Stabilised(run, run.system)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LSMR(Iterative):
+    """LSMR (Fong and Saunders 2011): least squares on the scaled system, for A that is singular too.
+
+    Two passes an iteration, a product with A and one with its transpose. It converges to a minimiser of
+    (A theta - b)' diag(C)^-1 (A theta - b): the one nearest to the start, in scaled units. Where A theta = b has a
+    solution, that is one, and minimises the MSPBE as well. Where it has none, it is *not* the minimiser of the MSPBE,
+    whose norm is that of C^-1: LSTD gives that. The number of passes grows with the condition of A, that of GMRES
+    often far less.
+    """
+
+    advice: ClassVar[str] = "Use GMRES, LSTD, or a small ridge."
+
+    def process(self, run: Iteration) -> Process:
+        """See `Iterative`."""
+        assert run.system is not None
+        return Bidiagonal(run.system)
