@@ -7,6 +7,8 @@ import valuate
 
 NAMES = [
     "BatchingSVRG",
+    "Certificate",
+    "GTD",
     "GTD2",
     "InputError",
     "InputTypeError",
@@ -20,6 +22,8 @@ NAMES = [
     "Solution",
     "SolverError",
     "Status",
+    "TD",
+    "TDC",
     "Trace",
     "Transitions",
     "ValuateError",

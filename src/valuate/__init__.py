@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from valuate.certificate import Certificate
     from valuate.errors import (
         InputError,
         InputTypeError,
@@ -33,6 +34,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BatchingSVRG",
+    "Certificate",
     "GTD",
     "GTD2",
     "InputError",
@@ -56,6 +58,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "valuate.certificate": ("Certificate",),
     "valuate.errors": (
         "InputError",
         "InputTypeError",

@@ -237,6 +237,10 @@ class Problem:
         known = ("b", "metric") if exact else ("b", "diagonal")
         return self.n_rows * (1 + sum(name not in self._cache for name in known))
 
+    def knows(self, name: str) -> bool:
+        """Whether "A", "C", "b", "diagonal" or "metric" has been computed already, and costs nothing."""
+        return name in self._cache
+
     def _norm(self, g: Vector, exact: bool) -> float:
         if exact:
             small = self.dim <= metric.MOST_DIM

@@ -49,6 +49,9 @@ class SumsOverRows(Protocol):
     def maxima(self) -> tuple[float, float, float]:
         """The largest w |phi|^2, w rho^2 |delta|^2 and w rho |phi| |delta|."""
 
+    def ratio_sums(self) -> tuple[float, float]:
+        """The sums of weight * ratio and of weight * ratio^2."""
+
     def any_reward(self) -> bool:
         """Whether any reward is not 0."""
 
@@ -78,3 +81,12 @@ class RowSource(SumsOverRows, RowsByChunk, Protocol):
 
     def times(self, vector: Vector) -> Vector:
         """The product of each stored row with ``vector``: (n_stored,)."""
+
+    def square_errors(self, theta: Vector) -> Vector:
+        """Sum of (weight * ratio * temporal-difference error)^2 over the rows from each stored row: (n_stored,)."""
+
+    def square_lengths(self, scale: Vector) -> Vector:
+        """Squared length of each stored row with its entries times ``scale``: (n_stored,)."""
+
+    def stored_at(self, places: NDArray[np.intp]) -> Matrix:
+        """The stored rows at these places, dense: (k, dim)."""
