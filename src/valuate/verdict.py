@@ -59,9 +59,10 @@ def judge(solution: Solution, found: Certificate, excess: float) -> tuple[Limit,
     3. The MSPBE exceeds its least by more than .01 of the floor, and the relative residual 1e-10: the optimiser. A run
        that stalled here is unusable, for going on would not help.
     4. A is singular: weights are not determined.
-    5. Ratios leave less than a tenth of the rows effective: the ratios.
-    6. A's symmetric part has a negative eigenvalue: indefinite.
-    7. Else: the data.
+    5. Every row is fitted exactly: the data, of which more would change nothing.
+    6. Ratios leave less than a tenth of the rows effective: the ratios.
+    7. A's symmetric part has a negative eigenvalue: indefinite.
+    8. Else: the data.
     """
     status = solution.status.value
     if status == "diverged" or not np.isfinite([found.mspbe, found.relative_residual]).all():
@@ -84,6 +85,8 @@ def judge(solution: Solution, found: Certificate, excess: float) -> tuple[Limit,
             f"The equations are singular{rank}. The weights are not determined, the values of states may be; a small "
             "ridge makes the weights unique."
         )
+    if found.relative_residual <= ROUNDING and found.floor <= ROUNDING**2 * found.mspbe_at_zero:
+        return Limit.DATA, "Exact: the answer fits every row, and neither passes nor rows would change it."
     if found.effective_share < FEW:
         rows = found.effective_share * found.n_rows
         return Limit.RATIOS, (
@@ -95,8 +98,6 @@ def judge(solution: Solution, found: Certificate, excess: float) -> tuple[Limit,
             f"Off-policy, restarts or too few rows: A's symmetric part has a negative eigenvalue "
             f"({found.least_eigenvalue:.2g}), so that TD may diverge and the fixed point can be far from the best fit."
         )
-    if found.relative_residual <= ROUNDING and found.floor <= ROUNDING**2 * found.mspbe_at_zero:
-        return Limit.DATA, "Exact: the answer fits every row, and neither passes nor rows would change it."
     ratio = f"{found.ratio:.2g}" if found.ratio >= 1e-6 else "less than 1e-06"
     return Limit.DATA, (
         f"At statistical accuracy: the MSPBE is {ratio} of its floor. More passes would not help, more rows would."
@@ -104,7 +105,7 @@ def judge(solution: Solution, found: Certificate, excess: float) -> tuple[Limit,
 
 
 def _optimiser(solution: Solution, found: Certificate, excess: float) -> tuple[Limit, str]:
-    errors = f"{np.sqrt(excess / found.floor):.2g} standard errors" if found.floor > 0 else "above a floor of 0"
+    errors = f"{np.sqrt(excess / found.floor):.2g} standard errors"
     smaller = float(np.sqrt(ENOUGH * found.floor / excess))
     goal = max(smaller * found.relative_residual, ROUNDING)
     if solution.status.value == "stalled":

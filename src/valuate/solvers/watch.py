@@ -9,6 +9,7 @@ import numpy as np
 
 from valuate.solution import Solution, Status, Trace
 from valuate.solvers.clock import Clock
+from valuate.solvers.remarks import remarks
 from valuate.solvers.request import Progress
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ class Watch:
         if not self.problem.b.any():
             return self.at_zero("b = 0")
         status = ended or Status.BUDGET_SPENT
-        return self._solution(status, theta, omega, self._message(status), seconds)
+        return self._solution(status, theta, omega, self._message(status) + remarks(self.problem), seconds)
 
     def at_zero(self, why: str) -> Solution:
         """The answer where b = 0."""
