@@ -2,6 +2,9 @@
 
 import dataclasses
 import pickle
+import re
+import runpy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -249,7 +252,7 @@ def test_it_prints_as_a_table():
     assert str(found) == repr(found) and lines[0] == "Certificate" and len(lines) == 11
     assert all(line.startswith("  ") and len(line) <= 120 for line in lines[1:])
     assert lines[1].split("  ")[-1].strip() == "below 1e-12 in the norm of C^-1"
-    assert lines[8].split("  ")[-1].strip() == "4,000 of 4,000 (1)"
+    assert lines[8].split("  ")[-1].strip() == "4,000 of 4,000 (100.0%)"
     assert lines[-1].strip() == found.verdict
 
 
@@ -324,3 +327,20 @@ def test_messages_name_a_c_that_is_known_to_be_bad():
         .message.endswith(" C has rank 3 of 4: the weights are not unique, a small ridge makes them so.")
     )
     assert LSTD().solve(twice).message.count("rank") == 1
+
+
+# ---- the page
+
+
+NUMBER = re.compile(r"(?<![\w^])-?\d[\d,]*\.?\d*(?:e[+-]?\d+)?")
+
+
+def test_the_page_shows_what_the_script_prints(capsys):
+    docs = Path(__file__).parent.parent / "docs"
+    runpy.run_path(str(docs / "examples" / "certificate.py"), run_name="__main__")
+    printed = capsys.readouterr().out.strip()
+    page = (docs / "certificate.md").read_text(encoding="utf-8")
+    shown = "\n\n".join(block.strip() for block in re.findall(r"```text\n(.*?)```", page, flags=re.DOTALL))
+    assert NUMBER.sub("#", " ".join(shown.split())) == NUMBER.sub("#", " ".join(printed.split()))
+    pairs = [[float(text.replace(",", "")) for text in NUMBER.findall(part)] for part in (shown, printed)]
+    np.testing.assert_allclose(pairs[0], pairs[1], rtol=0.01)

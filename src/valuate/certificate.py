@@ -109,7 +109,7 @@ class Certificate:
             ("least eigenvalue of (A + A')/2", least),
             ("condition of C", condition),
             ("rank of C, of A", f"{', '.join(ranks)} of {self.dim:,}"),
-            ("effective rows", f"{rows:,.0f} of {self.n_rows:,} ({self.effective_share:.3g})"),
+            ("effective rows", f"{rows:,.0f} of {self.n_rows:,} ({self.effective_share:.1%})"),
             ("passes used", f"{self.passes}"),
         ]
         width = max(len(name) for name, _ in lines)
