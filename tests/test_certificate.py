@@ -12,8 +12,9 @@ import scipy.sparse as sp
 
 from battery import LAYOUTS, case
 from valuate import GTD2, LSTD, SVRG, Certificate, Problem, Status, certificate, spectra
-from valuate.environments import BairdStar, BoyanChain, RandomMDP, TabularMDP
+from valuate.environments import BairdStar, BoyanChain, CartPole, RandomMDP, TabularMDP
 from valuate.errors import InputError, InputTypeError
+from valuate.features.paper import cart_pole
 from valuate.verdict import Limit
 
 
@@ -236,10 +237,37 @@ def test_an_exact_fit():
     process = TabularMDP(np.array([[[0.0, 1.0]], [[1.0, 0.0]]]), np.array([1.0, 3.0]).reshape(2, 1, 1), discount=0.5)
     problem = Problem.from_transitions(process.collect(100, seed=0), process.features, discount=0.5)
     found = LSTD().solve(problem).certificate(problem)
-    assert found.limit is Limit.DATA and found.verdict.startswith("Exact: the answer fits every row")
+    assert found.limit is Limit.DATA and found.verdict.startswith("Exact: the answer fits every row of this log")
     silent = Problem.from_arrays(np.eye(2)[[0, 1, 0]], np.zeros(3), np.eye(2)[[1, 0, 1]])
     again = LSTD().solve(silent).certificate(silent)
     assert again.verdict == found.verdict and again.ratio == 0.0
+
+
+def test_a_direct_solver_that_finds_no_solution_is_believed():
+    """Cart Pole without a ridge: C has condition 1e15, and what counts as rank decides."""
+    process, features = CartPole(), cart_pole()
+    log = process.collect(5000, seed=0)
+    problem = Problem.from_transitions(log, features.fit(log.states), discount=0.95)
+    solution = LSTD().solve(problem)
+    assert solution.status is Status.SINGULAR
+    found = solution.certificate(problem)
+    assert found.limit is Limit.SINGULAR and "contradict each other" in found.verdict
+    assert f"A has rank {found.rank_A} of 81" in solution.message
+
+
+def test_the_data_in_the_rough_norm(monkeypatch):
+    problem = noisy()
+    solution = SVRG(direction="td").solve(problem, passes=40)
+    assert solution.certificate(problem).limit is Limit.DATA
+    monkeypatch.setattr(certificate, "forms_matrices", lambda problem: False)
+    found = solution.certificate(problem)
+    assert found.limit is Limit.DATA and found.verdict.endswith(
+        "The norm of diag(C)^-1 hardly sees where C is weak, though."
+    )
+    early = SVRG().solve(problem, passes=6).certificate(problem)  # whose tolerance would be in the other norm
+    assert (
+        early.limit is Limit.OPTIMISER and "Go on to a residual" in early.verdict and "times smaller" in early.verdict
+    )
 
 
 # ---- the value

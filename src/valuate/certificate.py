@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
 
 #: Multiply-adds (stored rows * dim^2) up to which matrices are formed where they are not there yet.
-FORMED = 5e10
+FORMED = 2e10
 #: Passes that a certificate needs: b, the residual, C or its diagonal, the errors of the rows, their lengths, and A.
 NEEDED = 6
 

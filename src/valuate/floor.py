@@ -96,7 +96,7 @@ def floor(problem: Problem, theta: ArrayLike, *, exact: bool = True, seed: int |
     drawn = np.minimum(drawn, used[-1])
     found = np.concatenate([_lengths(problem, part) for part in _parts(drawn, problem.dim)])
     scale = over * float(ends[-1])
-    error = scale * float(found.std(ddof=1)) / np.sqrt(size)
+    error = scale * float(found.std(ddof=1) / np.sqrt(size))
     return Floor(scale * float(found.mean()), error, size, True, "C^-1")
 
 

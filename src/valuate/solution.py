@@ -135,8 +135,8 @@ class Solution:
         Parameters
         ----------
         problem : Problem
-            The one that was solved: a solution does not keep it, so that it stays small. Another problem with the
-            same features shows how the answer does on other rows.
+            The one that was solved: a solution does not keep it, so that it stays small. On the rows of another log
+            the MSPBE is at its floor or above even for a perfect optimiser, and the verdict does not apply.
         passes : float
             Most passes over the rows; at least 6. Only where A and C are too large to be formed is there a use for
             more than that: their eigenvalues are then bounded by products with them.

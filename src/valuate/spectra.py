@@ -103,11 +103,14 @@ def equations(problem: Problem) -> Equations:
         if info == 0 and la.lapack.dgecon(factors, np.abs(scaled).sum(axis=0).max())[0] > REGULAR:
             return Equations(dim, 0.0)
     white, target = metric.whiten(a), metric.whiten(b)
-    white = white * unit_scale(np.einsum("ij,ij->j", white, white))
+    own = unit_scale(np.einsum("ij,ij->j", white, white))
+    white = white * np.where(scale > 0, scale, own)
     if not white.any():
         return Equations(0, 0.5 * float(target @ target))
-    cutoff = np.finfo(float).eps * max(100.0, 10 * metric.condition())  # as in LSTD's pseudo-inverse
-    found, _, rank, _ = la.lstsq(white, target, cond=cutoff, lapack_driver="gelsy", check_finite=False)
+    # The cutoff of LSTD's pseudo-inverse, so that both find the same rank.
+    cutoff = np.finfo(float).eps * max(100.0, 10 * metric.condition())
+    driver = "gelsd" if dim <= DENSE else "gelsy"
+    found, _, rank, _ = la.lstsq(white, target, cond=cutoff, lapack_driver=driver, check_finite=False)
     left = target - white @ found
     return Equations(int(rank), 0.5 * float(left @ left))
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from valuate.problem import EXACT_DIM
+
 if TYPE_CHECKING:
     from valuate.certificate import Certificate
     from valuate.solution import Solution
@@ -18,6 +20,8 @@ ENOUGH = 0.01
 FEW = 0.1
 #: A relative residual below this is rounding, whatever the floor.
 ROUNDING = 1e-10
+#: Equations hold where some weights have a relative residual below this, as in LSTD.
+CONSISTENT = 1e-8
 #: Eigenvalues of the scaled matrix above minus this are not negative but for rounding.
 NEGATIVE = 1e-10
 
@@ -55,11 +59,12 @@ def judge(solution: Solution, found: Certificate, excess: float) -> tuple[Limit,
     In order:
 
     1. The run diverged, its numbers are not finite, or zero weights would be better: unusable.
-    2. A is singular and the equations contradict each other, and the answer is as good as any: singular.
+    2. A is singular and the equations contradict each other, and the answer is as good as any, or a direct solver has
+       said so: singular.
     3. The MSPBE exceeds its least by more than .01 of the floor, and the relative residual 1e-10: the optimiser. A run
        that stalled here is unusable, for going on would not help.
     4. A is singular: weights are not determined.
-    5. Every row is fitted exactly: the data, of which more would change nothing.
+    5. Every row is fitted exactly: the data.
     6. Ratios leave less than a tenth of the rows effective: the ratios.
     7. A's symmetric part has a negative eigenvalue: indefinite.
     8. Else: the data.
@@ -69,24 +74,26 @@ def judge(solution: Solution, found: Certificate, excess: float) -> tuple[Limit,
         return Limit.UNUSABLE, f"Not usable: the run diverged, and {_residual(found)} is left. {_other_solver(found)}"
     if found.relative_residual > 1 + ROUNDING:
         return Limit.UNUSABLE, f"Not usable: zero weights would do better than {_residual(found)}. Go on, or use LSTD."
+    contradicts = status == "singular"  # a direct solver has found that nothing does better
+    if contradicts:
+        excess = 0.0
     far = excess > ENOUGH * found.floor and found.relative_residual > ROUNDING
     singular = found.rank_A is not None and found.rank_A < found.dim
-    consistent = found.mspbe - excess <= ROUNDING**2 * max(found.mspbe_at_zero, np.finfo(float).tiny)
-    if not far and singular and not consistent:
+    consistent = found.mspbe - excess <= CONSISTENT**2 * max(found.mspbe_at_zero, np.finfo(float).tiny)
+    if contradicts or (not far and singular and not consistent):
         return Limit.SINGULAR, (
-            f"The equations are singular and contradict each other: A has rank {found.rank_A} of {found.dim}, and no "
-            f"weights have an MSPBE below {found.mspbe - excess:.2g}. Use a small ridge, fewer features or more rows."
+            f"The equations are singular and contradict each other{_rank(found)}, and no weights have an MSPBE "
+            f"below {found.mspbe - excess:.2g}. Use a small ridge, fewer features or more rows."
         )
     if far:
         return _optimiser(solution, found, excess)
-    if singular or status == "singular":
-        rank = "" if found.rank_A is None else f": A has rank {found.rank_A} of {found.dim}"
+    if singular:
         return Limit.SINGULAR, (
-            f"The equations are singular{rank}. The weights are not determined, the values of states may be; a small "
-            "ridge makes the weights unique."
+            f"The equations are singular{_rank(found)}. The weights are not determined, the values of states "
+            "may be; a small ridge makes the weights unique."
         )
     if found.relative_residual <= ROUNDING and found.floor <= ROUNDING**2 * found.mspbe_at_zero:
-        return Limit.DATA, "Exact: the answer fits every row, and neither passes nor rows would change it."
+        return Limit.DATA, "Exact: the answer fits every row of this log, and more passes would not change it."
     if found.effective_share < FEW:
         rows = found.effective_share * found.n_rows
         return Limit.RATIOS, (
@@ -98,9 +105,11 @@ def judge(solution: Solution, found: Certificate, excess: float) -> tuple[Limit,
             f"Off-policy, restarts or too few rows: A's symmetric part has a negative eigenvalue "
             f"({found.least_eigenvalue:.2g}), so that TD may diverge and the fixed point can be far from the best fit."
         )
+    weak = " The norm of diag(C)^-1 hardly sees where C is weak, though." if found.norm != "C^-1" else ""
     ratio = f"{found.ratio:.2g}" if found.ratio >= 1e-6 else "less than 1e-06"
     return Limit.DATA, (
         f"At statistical accuracy: the MSPBE is {ratio} of its floor. More passes would not help, more rows would."
+        f"{weak}"
     )
 
 
@@ -112,14 +121,20 @@ def _optimiser(solution: Solution, found: Certificate, excess: float) -> tuple[L
         return Limit.UNUSABLE, (
             f"Not usable: the run stalled {errors} from its goal ({_residual(found)}). {_other_solver(found)}"
         )
+    # A tolerance is in the norm that dim decides; here it may be the other.
+    same = (found.norm == "C^-1") == (found.dim <= EXACT_DIM)
+    aim = f"tolerance={goal:.1g}" if same else f"a residual {found.relative_residual / goal:.2g} times smaller"
     passes = ""
     if solution.passes > 0 and 0 < found.relative_residual < 0.9:
         more = solution.passes * np.log(goal / found.relative_residual) / np.log(found.relative_residual)
-        passes = f", at the rate so far in about {more:,.0f} more passes"
+        passes = f", at the rate so far in about {np.ceil(more):,.0f} more passes"
     return Limit.OPTIMISER, (
-        f"Limited by the optimiser, not by the data: the answer is {errors} away. Go on to tolerance={goal:.1g}"
-        f"{passes}."
+        f"Limited by the optimiser, not by the data: the answer is {errors} away. Go on to {aim}{passes}."
     )
+
+
+def _rank(found: Certificate) -> str:
+    return "" if found.rank_A is None else f": A has rank {found.rank_A:,} of {found.dim:,}"
 
 
 def _residual(found: Certificate) -> str:
