@@ -10,6 +10,7 @@ NAMES = [
     "BiCGSTAB",
     "GCR",
     "GMRES",
+    "Certificate",
     "GTD",
     "GTD2",
     "InputError",

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from valuate.certificate import Certificate
     from valuate.errors import (
         InputError,
         InputTypeError,
@@ -36,6 +37,7 @@ __all__ = [
     "BiCGSTAB",
     "GCR",
     "GMRES",
+    "Certificate",
     "GTD",
     "GTD2",
     "InputError",
@@ -60,6 +62,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "valuate.certificate": ("Certificate",),
     "valuate.errors": (
         "InputError",
         "InputTypeError",

@@ -80,6 +80,11 @@ class Metric:
         sizes = la.svdvals(self.factor, check_finite=False)
         return float(sizes[0] / sizes[-1])
 
+    def least_condition(self) -> float:
+        """A lower bound on the condition number of the scaled C on its range, from the factor's diagonal."""
+        pivots = np.abs(np.diagonal(self.factor))
+        return float((pivots.max() / pivots.min()) ** 2) if self.rank else 1.0
+
 
 def unit_scale(diagonal: Vector) -> Vector:
     """diagonal^-1/2, and 0 where a column is zero."""

@@ -244,6 +244,10 @@ class Problem:
         """Row visits that b and the diagonal of C cost, where they are not known yet."""
         return self.n_rows * sum(name not in self._cache for name in ("b", "diagonal"))
 
+    def knows(self, name: str) -> bool:
+        """Whether "A", "C", "b", "diagonal" or "metric" has been computed already, and costs nothing."""
+        return name in self._cache
+
     def _norm(self, g: Vector, exact: bool) -> float:
         if exact:
             small = self.dim <= metric.MOST_DIM

@@ -55,6 +55,9 @@ class SumsOverRows(Protocol):
     def scaled(self, units: Vector) -> Any:
         """The same rows with every column multiplied by its unit."""
 
+    def ratio_sums(self) -> tuple[float, float]:
+        """The sums of weight * ratio and of weight * ratio^2."""
+
     def any_reward(self) -> bool:
         """Whether any reward is not 0."""
 
@@ -84,3 +87,12 @@ class RowSource(SumsOverRows, RowsByChunk, Protocol):
 
     def times(self, vector: Vector) -> Vector:
         """The product of each stored row with ``vector``: (n_stored,)."""
+
+    def square_errors(self, theta: Vector) -> Vector:
+        """Sum of (weight * ratio * temporal-difference error)^2 over the rows from each stored row: (n_stored,)."""
+
+    def square_lengths(self, scale: Vector) -> Vector:
+        """Squared length of each stored row with its entries times ``scale``: (n_stored,)."""
+
+    def stored_at(self, places: NDArray[np.intp]) -> Matrix:
+        """The stored rows at these places, dense: (k, dim)."""

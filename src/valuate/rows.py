@@ -61,6 +61,7 @@ class Rows:
         self.entries = max(1, 2 * stored)
         self._state_weights: Vector | None = None
         self._peaks = peaks
+        self._ratio_sums: tuple[float, float] | None = None
 
     def chunk(self, order: NDArray[np.int32]) -> tuple[Any, NDArray[np.int32]]:
         """A view in which the rows of ``order`` can be visited, and the order within that view."""
@@ -155,6 +156,25 @@ class Rows:
         parts = [np.square(self.stored(first, last)).T @ weights[first:last] for first, last in self.stored_blocks()]
         return np.asarray(_total(parts, self.dim))
 
+    def square_errors(self, theta: Vector) -> Vector:
+        """Sum of (scale * temporal-difference error)^2 over the transitions from each stored row: (n_stored,)."""
+        out = np.zeros(self.n_stored)
+        sums.square_errors(self.records, 0, self.n_rows, self.times(theta), out)
+        return out
+
+    def square_lengths(self, scale: Vector) -> Vector:
+        """Squared length of each stored row with its entries times ``scale``: (n_stored,)."""
+        if self.is_sparse:
+            return np.asarray(self.table.power(2) @ np.square(scale), dtype=np.float64)
+        parts = [np.square(self.stored(first, last)) @ np.square(scale) for first, last in self.stored_blocks()]
+        return np.concatenate(parts)
+
+    def ratio_sums(self) -> tuple[float, float]:
+        """Sums over rows of weight * ratio and of weight * ratio^2. Looks at no feature; computed once and kept."""
+        if self._ratio_sums is None:
+            self._ratio_sums = sums.ratio_sums(self.records, self.weights, 0, self.n_rows)
+        return self._ratio_sums
+
     def gram(self) -> NDArray[np.float64]:
         """n C without ridge: (dim, dim)."""
         return moments.gram(self)
@@ -206,6 +226,13 @@ class Rows:
         """Some of the transitions, on the same table."""
         weights = self.weights[order] if len(self.weights) else self.weights
         return Rows(self.table, self.dim, self.records[order], weights, self.layout)
+
+    def stored_at(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
+        """The stored rows at these places as a dense float64 matrix without padding."""
+        part = self.table[places]
+        if self.is_sparse:
+            part = part.toarray()
+        return np.asarray(part[:, : self.dim], dtype=np.float64)
 
     def subset(self, size: int, rng: np.random.Generator) -> NDArray[np.int32]:
         """A uniformly random set of ``size`` rows, in increasing order, without anything of size 8 n."""

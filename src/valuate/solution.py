@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from valuate.certificate import certify
 from valuate.errors import SolverError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from valuate.certificate import Certificate
     from valuate.problem import Problem
 
 
@@ -126,6 +128,26 @@ class Solution:
     def values(self, problem: Problem) -> NDArray[np.float64]:
         """The value of each stored row of ``problem``'s features (each state of a table): (n_stored,)."""
         return problem.rows.times(self.theta)
+
+    def certificate(self, problem: Problem, *, passes: float = 10, seed: int | np.random.Generator = 0) -> Certificate:
+        """How good this answer is, what limits it, and what to do about that.
+
+        Parameters
+        ----------
+        problem : Problem
+            The one that was solved: a solution does not keep it, so that it stays small. On the rows of another log
+            the MSPBE is at its floor or above even for a perfect optimiser, and the verdict does not apply.
+        passes : float
+            Most passes over the rows; at least 6. Only where A and C are too large to be formed is there a use for
+            more than that: their eigenvalues are then bounded by products with them.
+        seed : int or numpy.random.Generator
+            Of the rows that are sampled and the vectors that iterations start from, where there are any.
+
+        Returns
+        -------
+        Certificate
+        """
+        return certify(self, problem, passes=passes, seed=seed)
 
     def __repr__(self) -> str:
         return (

@@ -180,6 +180,33 @@ def visits(records, weights, first, last, out):
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
+def square_errors(records, first, last, values, out):
+    """Add (scale * temporal-difference error)^2 of every row to the stored row that is its state.
+
+    ``values`` (n_stored,) are those of the stored rows.
+    """
+    for k in range(np.uint64(first), np.uint64(last)):
+        record = records[k]
+        i, j = np.uint64(record.state), np.uint64(record.next)
+        error = record.scale * (record.reward + record.discount * values[j] - values[i])
+        out[i] += error * error
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
+def ratio_sums(records, weights, first, last):
+    """The sums of weight * ratio and of weight * ratio^2; scale holds weight * ratio."""
+    weighted = weights.size > 0
+    total = squares = 0.0
+    for k in range(np.uint64(first), np.uint64(last)):
+        scale = records[k].scale
+        weight = weights[k] if weighted else 1.0
+        total += scale
+        if weight > 0.0:
+            squares += scale * scale / weight
+    return total, squares
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
 def dense_maxima(rows, first, last):
     """The largest weight*|phi|^2, scale^2/weight*|delta|^2 and scale*|phi|*|delta| of rows ``first`` to ``last``."""
     table = rows.table

@@ -13,6 +13,7 @@ from valuate.metric import unit_scale
 from valuate.solution import Solution, Status, Trace
 from valuate.solvers.clock import Clock
 from valuate.solvers.pseudoinverse import Pseudoinverse
+from valuate.solvers.remarks import remarks
 from valuate.solvers.request import Request
 
 if TYPE_CHECKING:
@@ -80,6 +81,8 @@ class LSTD:
         answer = _solve(problem, clock)
         seconds = clock.seconds
         status, message = _judge(problem, answer, request.tolerance)
+        if not answer.zero:
+            message += remarks(problem, says_rank=True)
         mspbe = [problem.mspbe(np.zeros(problem.dim)), problem.mspbe(answer.theta)] if record is not None else []
         ends = np.array([0, 1][: len(mspbe)])
         return Solution(

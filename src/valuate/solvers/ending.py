@@ -8,6 +8,7 @@ import numpy as np
 
 from valuate.solution import Solution, Status
 from valuate.solvers.observer import Observer
+from valuate.solvers.remarks import remarks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,7 +52,7 @@ class Ending(Observer):
             if run.met(self.residual):
                 ended = Status.CONVERGED
         status = ended or Status.BUDGET_SPENT
-        message = " ".join([self._message(status), *run.notes])
+        message = " ".join([self._message(status), *run.notes]) + remarks(self.problem)
         return self._solution(status, theta.copy(), run.omega.copy(), message, seconds)
 
     def _measured_best(self) -> Vector:

@@ -9,6 +9,7 @@ import numpy as np
 
 from valuate.solution import Solution, Status
 from valuate.solvers.observer import Observer
+from valuate.solvers.remarks import remarks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -132,7 +133,7 @@ class Watch(Observer):
         if not self.problem.b.any():
             return self.at_zero("b = 0")
         status = ended or Status.BUDGET_SPENT
-        return self._solution(status, theta, omega, self._message(status), seconds)
+        return self._solution(status, theta, omega, self._message(status) + remarks(self.problem), seconds)
 
     def _check(self) -> Status | None:
         """Compare the relative residual with the tolerance."""
