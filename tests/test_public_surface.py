@@ -8,9 +8,9 @@ import valuate
 NAMES = [
     "BatchingSVRG",
     "BiCGSTAB",
+    "Certificate",
     "GCR",
     "GMRES",
-    "Certificate",
     "GTD",
     "GTD2",
     "InputError",

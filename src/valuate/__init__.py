@@ -35,9 +35,9 @@ __version__ = "0.1.0"
 __all__ = [
     "BatchingSVRG",
     "BiCGSTAB",
+    "Certificate",
     "GCR",
     "GMRES",
-    "Certificate",
     "GTD",
     "GTD2",
     "InputError",
