@@ -18,8 +18,10 @@ NAMES = [
     "LSMR",
     "LSTD",
     "MissingPartError",
+    "Moments",
     "PrecisionWarning",
     "Problem",
+    "RidgePath",
     "SAGA",
     "SCSG",
     "SVRG",
@@ -32,6 +34,7 @@ NAMES = [
     "Transitions",
     "ValuateError",
     "ValuateWarning",
+    "ridge_path",
 ]
 NOT_LOADED = "numba scipy sklearn pandas typer rich threadpoolctl gymnasium pyarrow altair minari ray jax torch".split()
 

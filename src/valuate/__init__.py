@@ -27,7 +27,24 @@ if TYPE_CHECKING:
     )
     from valuate.problem import Problem
     from valuate.solution import Solution, Status, Trace
-    from valuate.solvers import GCR, GMRES, GTD, GTD2, LSMR, LSTD, SAGA, SCSG, SVRG, TD, TDC, BatchingSVRG, BiCGSTAB
+    from valuate.solvers import (
+        GCR,
+        GMRES,
+        GTD,
+        GTD2,
+        LSMR,
+        LSTD,
+        SAGA,
+        SCSG,
+        SVRG,
+        TD,
+        TDC,
+        BatchingSVRG,
+        BiCGSTAB,
+        RidgePath,
+        ridge_path,
+    )
+    from valuate.summing import Moments
     from valuate.transitions import Transitions
 
 __version__ = "0.1.0"
@@ -45,8 +62,10 @@ __all__ = [
     "LSMR",
     "LSTD",
     "MissingPartError",
+    "Moments",
     "PrecisionWarning",
     "Problem",
+    "RidgePath",
     "SAGA",
     "SCSG",
     "SVRG",
@@ -59,6 +78,7 @@ __all__ = [
     "Transitions",
     "ValuateError",
     "ValuateWarning",
+    "ridge_path",
 ]
 
 _MODULES = {
@@ -83,12 +103,15 @@ _MODULES = {
         "GTD2",
         "LSMR",
         "LSTD",
+        "RidgePath",
         "SAGA",
         "SCSG",
         "SVRG",
         "TD",
         "TDC",
+        "ridge_path",
     ),
+    "valuate.summing": ("Moments",),
     "valuate.transitions": ("Transitions",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

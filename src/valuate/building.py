@@ -144,7 +144,8 @@ def _rows(table: Any, dim: int, state: Any, follower: Any, columns: _Columns, la
     rewards, discounts, ended, ratios, weights = columns
     records, shares = storing.records(state, follower, rewards, discounts, ended, ratios, weights)
     peaks = storing.require_range(table, dim, records["state"][shares > 0] if len(shares) else records["state"])
-    return Rows(table, dim, records, shares, layout, peaks)
+    total = None if weights is None else float(weights.sum())
+    return Rows(table, dim, records, shares, layout, peaks, total)
 
 
 def _blank(next_features: Any, ended: NDArray[np.bool_]) -> Any:

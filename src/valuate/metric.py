@@ -46,10 +46,14 @@ class Metric:
         Rank of C.
     scale : (dim,) array
         diag(C)^-1/2, and 0 where the diagonal is 0.
+    squared : bool
+        Whether the factor came from a singular C without the rows, whose rounding the condition of C multiplies.
     """
 
-    def __init__(self, factor: NDArray[np.float64], order: NDArray[np.intp], scale: Vector) -> None:
-        self.factor, self.order, self.scale = factor, order, scale
+    def __init__(
+        self, factor: NDArray[np.float64], order: NDArray[np.intp], scale: Vector, *, squared: bool = False
+    ) -> None:
+        self.factor, self.order, self.scale, self.squared = factor, order, scale, squared
         self.rank = len(factor)
 
     def whiten(self, g: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -74,11 +78,14 @@ class Metric:
         return largest * float(np.linalg.norm(self.whiten(g / largest)))
 
     def condition(self) -> float:
-        """Condition number of the scaled rows on their range, the root of that of the scaled C; 1 at rank 0."""
+        """What multiplies rounding errors: the condition of the scaled rows on their range; 1 at rank 0.
+
+        That is the root of the condition of the scaled C, or that itself where only C is known.
+        """
         if not self.rank:
             return 1.0
         sizes = la.svdvals(self.factor, check_finite=False)
-        return float(sizes[0] / sizes[-1])
+        return float(sizes[0] / sizes[-1]) ** (2 if self.squared else 1)
 
     def least_condition(self) -> float:
         """A lower bound on the condition number of the scaled C on its range, from the factor's diagonal."""
@@ -105,6 +112,18 @@ def from_matrix(c: NDArray[np.float64]) -> Metric | None:
     if info != 0 or not rcond > TRUSTED:
         return None
     return Metric(factor, used, scale)
+
+
+def from_singular(c: NDArray[np.float64]) -> Metric:
+    """The metric from C alone where it is close to singular: its rank is that of a pivoted Cholesky factor.
+
+    Pivots below 100 dim * 2.2e-16 of the scaled C count as zero: half the digits of `from_rows`, which needs rows.
+    """
+    scale = unit_scale(np.diagonal(c))
+    used = np.flatnonzero(scale)
+    scaled = c[np.ix_(used, used)] * scale[used, None] * scale[used]
+    factor, pivots, rank, _ = la.lapack.dpstrf(scaled, tol=100 * len(used) * np.finfo(float).eps)
+    return Metric(np.triu(factor[:rank, :rank]), used[pivots - 1], scale, squared=True)
 
 
 def from_rows(blocks: Iterator[NDArray[np.float64]], dim: int) -> Metric:

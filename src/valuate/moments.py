@@ -6,9 +6,9 @@ import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import scipy.linalg as la
 import scipy.sparse as sp
 
+from valuate import gathering
 from valuate._kernels import sums
 from valuate.errors import InputError
 
@@ -27,7 +27,7 @@ DENSE_COUNTS = 2048
 COUNTED = 1 << 20
 
 
-class Moments(NamedTuple):
+class Matrices(NamedTuple):
     """A (dim, dim), b (dim,) and C (dim, dim)."""
 
     A: Any
@@ -61,13 +61,9 @@ def gram(rows: Rows) -> Matrix:
         table = rows.table.astype(np.float64, copy=False)
         return np.asarray((table.T @ sp.diags_array(rows.state_weights()) @ table).toarray())
     out = np.zeros((rows.dim, rows.dim), order="F")
-    for block in weighted_rows(rows):
-        out = la.blas.dsyrk(1.0, block.T, beta=1.0, c=out, overwrite_c=True)
-    lower = np.tril_indices(rows.dim, -1) if rows.dim <= 512 else None
-    if lower is not None:
-        out[lower] = out.T[lower]
-        return out
-    return np.asarray(np.triu(out) + np.triu(out, 1).T)
+    for block in gathering.scaled(rows.table, rows.dim, np.sqrt(rows.state_weights())):
+        out = gathering.add_square(out, block)
+    return gathering.mirrored(out)
 
 
 def cross(rows: Rows) -> Matrix:
@@ -78,15 +74,33 @@ def cross(rows: Rows) -> Matrix:
     if 2 * rows.n_stored <= rows.n_rows:
         return _cross_through_states(rows)
     out = np.zeros((rows.dim, rows.dim))
-    at = rows.records
-    for first in range(0, rows.n_rows, 4096):
-        part = at[first : first + 4096]
-        phi = np.asarray(rows.table[part["state"], : rows.dim], dtype=np.float64)
-        step = rows.table[part["next"], : rows.dim] * -part["discount"][:, None]
-        step += phi
-        step *= part["scale"][:, None]
-        out += phi.T @ step
+    for _, _, left, right in _pairs(rows):
+        out = gathering.add_product(out, left, right)
     return out
+
+
+def cross_and_gram(rows: Rows) -> tuple[Matrix, Matrix]:
+    """n A and n C without ridge, from one pass over the rows where both are sums over these."""
+    if rows.is_sparse or 2 * rows.n_stored <= rows.n_rows:
+        return cross(rows), gram(rows)
+    a, c = np.zeros((rows.dim, rows.dim)), np.zeros((rows.dim, rows.dim), order="F")
+    for _, _, left, right in _pairs(rows):
+        a, c = gathering.add_product(a, left, right), gathering.add_square(c, left)
+    return a, gathering.mirrored(c)
+
+
+def _pairs(rows: Rows) -> Iterator[tuple[int, int, Matrix, Matrix]]:
+    """Blocks L = root(w) phi and R = scale delta / root(w): n A is the sum of L'R and n C that of L'L."""
+
+    def factors(first: int, last: int) -> gathering.Factors:
+        part = rows.records[first:last]
+        on_left, scale = np.ones(last - first), part["scale"]
+        if len(rows.weights):
+            on_left = np.sqrt(rows.weights[first:last])
+            scale = scale / np.where(on_left > 0, on_left, 1.0)
+        return gathering.Factors(on_left, scale, scale * part["discount"])
+
+    return gathering.pairs(rows.table, rows.dim, rows.records, factors)
 
 
 def _cross_through_states(rows: Rows) -> Matrix:

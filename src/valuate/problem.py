@@ -8,6 +8,7 @@ import numpy as np
 import numpy.linalg as la
 
 from valuate import _checks, building, metric, moments
+from valuate.episodes import Episodes
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -40,10 +41,13 @@ class Problem:
     ridge : float
     rows : RowSource
         Where the rows are, which the solvers visit.
+    episodes : Episodes or None
+        Where the log's episodes start, for eligibility traces; None where that is not known.
     """
 
-    def __init__(self, rows: RowSource, *, ridge: float = 0.0) -> None:
+    def __init__(self, rows: RowSource, *, ridge: float = 0.0, episodes: Episodes | None = None) -> None:
         self.rows = rows
+        self.episodes = episodes
         self.ridge = _checks.number("ridge", ridge, low=0.0)
         self.n_rows, self.dim, self.layout = rows.n_rows, rows.dim, rows.layout
         self._cache: dict[str, Any] = {}
@@ -65,7 +69,9 @@ class Problem:
             In [0, 1]; counts as 0 where a row terminated.
         ridge : float
         """
-        return cls(building.from_transitions(log, feature_map, discount), ridge=ridge)
+        rows = building.from_transitions(log, feature_map, discount)
+        known = None if log.episodes is None else Episodes(log.episodes, log.terminated | log.truncated)
+        return cls(rows, ridge=ridge, episodes=known)
 
     @classmethod
     def from_arrays(
@@ -78,6 +84,7 @@ class Problem:
         terminated: ArrayLike | None = None,
         ratios: ArrayLike | None = None,
         weights: ArrayLike | None = None,
+        episodes: ArrayLike | None = None,
         ridge: float = 0.0,
     ) -> Self:
         """Take the features of states and next states as matrices, dense or scipy.sparse.
@@ -92,10 +99,12 @@ class Problem:
         terminated : (n,) flags, optional
         ratios, weights : (n,) array, optional
             Importance ratios and multiplicities, at least 0.
+        episodes : (n,) labels, optional
+            Which episode each row belongs to, whose rows follow each other in time. Eligibility traces need it.
         ridge : float
         """
         rows = building.from_arrays(features, rewards, next_features, discount, terminated, ratios, weights)
-        return cls(rows, ridge=ridge)
+        return cls(rows, ridge=ridge, episodes=Episodes.read(episodes, rows.n_rows))
 
     @classmethod
     def from_table(
@@ -109,6 +118,7 @@ class Problem:
         terminated: ArrayLike | None = None,
         ratios: ArrayLike | None = None,
         weights: ArrayLike | None = None,
+        episodes: ArrayLike | None = None,
         ridge: float = 0.0,
     ) -> Self:
         """Take states as row numbers of a table of features, (n_states, dim), dense or sparse.
@@ -116,7 +126,21 @@ class Problem:
         Costs 32 bytes a row beside the table. ``next_states`` of rows that terminated are not looked at.
         """
         rows = building.from_table(table, states, rewards, next_states, discount, terminated, ratios, weights)
-        return cls(rows, ridge=ridge)
+        return cls(rows, ridge=ridge, episodes=Episodes.read(episodes, rows.n_rows))
+
+    def with_ridge(self, ridge: float) -> Self:
+        """The same rows with another ridge; what is known of a problem without one is not computed again."""
+        out = type(self)(self.rows, ridge=ridge, episodes=self.episodes)
+        if self.ridge == 0.0:
+            known: dict[str, Any] = {name: self._cache[name] for name in ("A", "b", "C") if name in self._cache}
+            if out.ridge > 0.0:
+                shift = np.diag_indices(self.dim)
+                for name in known.keys() - {"b"}:
+                    known[name] = known[name].copy()
+                    known[name][shift] += out.ridge
+                    _frozen(known[name])
+            out._cache.update(known)
+        return out
 
     def __repr__(self) -> str:
         ridge = f", ridge {self.ridge:g}" if self.ridge else ""
@@ -161,14 +185,15 @@ class Problem:
 
     # Matrices and norms.
 
-    def moments(self) -> moments.Moments:
+    def moments(self) -> moments.Matrices:
         """A, b and C as dense arrays, computed once and kept; do not write to them."""
         if "A" not in self._cache:
             moments.require_room(self.dim, 2)
-            a = self.rows.cross() / self.n_rows
-            a[np.diag_indices(self.dim)] += self.ridge
-            self._cache["A"] = _frozen(a)
-        return moments.Moments(self._cache["A"], self.b, self._second_moment())
+            if "C" in self._cache:
+                self._cache["A"] = self._mean(self.rows.cross())
+            else:
+                self._cache["A"], self._cache["C"] = map(self._mean, self.rows.cross_and_gram())
+        return moments.Matrices(self._cache["A"], self.b, self.second_moment())
 
     @property
     def b(self) -> Vector:
@@ -202,7 +227,7 @@ class Problem:
     def metric(self) -> metric.Metric:
         """The factored norm of C^-1, computed once and kept."""
         if "metric" not in self._cache:
-            found = metric.from_matrix(self._second_moment())
+            found = metric.from_matrix(self.second_moment())
             self._cache["metric"] = found or metric.from_rows(self._weighted_rows(), self.dim)
         found = self._cache["metric"]
         assert isinstance(found, metric.Metric)
@@ -254,13 +279,18 @@ class Problem:
             return self.metric().norm(g) if small else float(np.sqrt(self.square_norm(g)))
         return float(la.norm(g * metric.unit_scale(self.diagonal)))
 
-    def _second_moment(self) -> NDArray[np.float64]:
+    def second_moment(self) -> NDArray[np.float64]:
+        """C as a matrix, computed once and kept: (dim, dim)."""
         if "C" not in self._cache:
             moments.require_room(self.dim, 2)
-            c = self.rows.gram() / self.n_rows
-            c[np.diag_indices(self.dim)] += self.ridge
-            self._cache["C"] = _frozen(c)
+            self._cache["C"] = self._mean(self.rows.gram())
         return np.asarray(self._cache["C"])
+
+    def _mean(self, total: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A sum over rows, of this problem's own, turned into the mean with the ridge on its diagonal."""
+        total /= self.n_rows
+        total[np.diag_indices(self.dim)] += self.ridge
+        return _frozen(total)
 
     def _weighted_rows(self) -> Any:
         for block in self.rows.weighted_rows():

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from valuate.traces import Traced
+
     Vector = NDArray[np.float64]
     Matrix = NDArray[np.float64]
     Order = NDArray[np.int32]
@@ -21,6 +23,8 @@ class SumsOverRows(Protocol):
     n_rows: int
     dim: int
     layout: str
+    #: Sum of the weights as they were given, by which means of several sources merge.
+    total_weight: float
 
     def sums(
         self,
@@ -42,6 +46,15 @@ class SumsOverRows(Protocol):
 
     def cross(self, order: Order | None = None) -> Matrix:
         """n A, or the same sum over the rows of ``order``: (dim, dim)."""
+
+    def cross_and_gram(self) -> tuple[Matrix, Matrix]:
+        """Both at once, which reads the rows once."""
+
+    def traced(self, starts: NDArray[np.bool_], decay: float, ratio_on: str) -> Traced:
+        """The sums of LSTD(lambda), over all rows in the log's order."""
+
+    def square_rewards(self) -> float:
+        """The sum of w (rho r)^2."""
 
     def weighted_rows(self) -> Iterator[Matrix]:
         """Blocks of dense rows X with X'X = n C."""

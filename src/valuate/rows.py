@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from valuate import moments, storing
+from valuate import moments, storing, traces
 from valuate._kernels import layouts, sums
 from valuate._threads import cut, run_all
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Rows gathered at a time where a matrix product needs them together.
 GATHERED = 4096
+#: Records read at a time.
+COUNTED = 1 << 20
 #: Stored rows are few, and sums go through them, when there are at least this many transitions for each.
 FEW = 4
 
@@ -39,13 +41,23 @@ class Rows:
     layout : {"dense", "indexed", "sparse"}
     peaks : (dim,) array, optional
         The size of the largest entry of each column, where it is known.
+    total_weight : float, optional
+        Sum of the weights as they were given; the number of rows where there were none.
     """
 
     def __init__(
-        self, table: Any, dim: int, records: Any, weights: Vector, layout: str, peaks: Vector | None = None
+        self,
+        table: Any,
+        dim: int,
+        records: Any,
+        weights: Vector,
+        layout: str,
+        peaks: Vector | None = None,
+        total_weight: float | None = None,
     ) -> None:
         self.table, self.dim, self.records, self.weights, self.layout = table, dim, records, weights, layout
         self.n_rows = len(records)
+        self.total_weight = float(self.n_rows) if total_weight is None else total_weight
         self.n_stored = int(table.shape[0])
         self.is_sparse = layout == "sparse"
         self.dtype = np.dtype(table.dtype)
@@ -183,6 +195,27 @@ class Rows:
         """n A without ridge, or the same sum over the rows of ``order`` only: (dim, dim)."""
         return moments.cross(self if order is None else self._part(order))
 
+    def cross_and_gram(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Both, from one pass over the rows where that saves work."""
+        return moments.cross_and_gram(self)
+
+    def traced(self, starts: NDArray[np.bool_], decay: float, ratio_on: str) -> traces.Traced:
+        """The sums of LSTD(lambda); see `traces.traced`."""
+        return traces.traced(self, starts, decay, ratio_on)
+
+    def square_rewards(self) -> float:
+        """Sum over rows of weight * (ratio * reward)^2."""
+        total = 0.0
+        for first in range(0, self.n_rows, COUNTED):
+            part = self.records[first : first + COUNTED]
+            terms = part["scale"] * part["reward"]
+            terms *= terms
+            if len(self.weights):
+                weights = self.weights[first : first + COUNTED]
+                terms /= np.where(weights > 0, weights, 1.0)
+            total += float(terms.sum())
+        return total
+
     def weighted_rows(self) -> Iterator[NDArray[np.float64]]:
         """Blocks of dense rows X with X'X = n C without ridge."""
         return moments.weighted_rows(self)
@@ -196,7 +229,8 @@ class Rows:
     def scaled(self, units: Vector) -> Rows:
         """The same transitions, every column of a copy of the table multiplied by its unit: (dim,)."""
         table = storing.scaled_table(self.table, units)
-        return Rows(table, self.dim, self.records, self.weights, self.layout, self.column_peaks() * units)
+        peaks = self.column_peaks() * units
+        return Rows(table, self.dim, self.records, self.weights, self.layout, peaks, self.total_weight)
 
     def any_reward(self) -> bool:
         """Whether any reward is not 0."""

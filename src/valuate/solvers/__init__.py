@@ -4,6 +4,7 @@ from valuate.solvers.direct import LSTD
 from valuate.solvers.gcr import GCR
 from valuate.solvers.krylov import GMRES, LSMR, BiCGSTAB
 from valuate.solvers.methods import GTD, GTD2, SAGA, SCSG, SVRG, TD, TDC, BatchingSVRG, Stochastic
+from valuate.solvers.path import RidgePath, ridge_path
 
 __all__ = [
     "GCR",
@@ -12,6 +13,7 @@ __all__ = [
     "GTD2",
     "LSMR",
     "LSTD",
+    "RidgePath",
     "SAGA",
     "SCSG",
     "SVRG",
@@ -20,4 +22,5 @@ __all__ = [
     "BatchingSVRG",
     "BiCGSTAB",
     "Stochastic",
+    "ridge_path",
 ]

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.linalg as la
 
+from valuate import _checks
+from valuate.episodes import starts
+from valuate.equations import Equations
 from valuate.errors import InputError, InputTypeError
 from valuate.metric import unit_scale
 from valuate.solution import Solution, Status, Trace
@@ -15,6 +18,7 @@ from valuate.solvers.clock import Clock
 from valuate.solvers.pseudoinverse import Pseudoinverse
 from valuate.solvers.remarks import remarks
 from valuate.solvers.request import Request
+from valuate.summing import Moments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
 
     from valuate.problem import Problem
 
+    System = Problem | Equations
     Vector = NDArray[np.float64]
     Matrix = NDArray[np.float64]
 
@@ -38,18 +43,56 @@ ROUNDS = 2
 SAMPLE = 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class LSTD:
     """Least-squares temporal difference learning (Boyan 2002): form A and b, solve A theta = b.
 
     Columns are scaled by diag(C)^-1/2 first, so that units do not matter. Where A is singular the answer is the
     minimiser of the MSPBE with the smallest norm, and the message gives the rank. What is small counts as zero when it
     is lost in rounding: see `Pseudoinverse`.
+
+    Parameters
+    ----------
+    trace_decay : float, in [0, 1]
+        The lambda of LSTD(lambda), whose equations have the eligibility trace
+
+            e_t = discount_{t-1} lambda rho_{t-1} e_{t-1} + phi_t,    e_t = phi_t at the start of an episode
+
+        in the place of phi. Above 0 the problem must know its episodes. On-policy, with 1 and whole episodes, this is
+        least-squares regression on the returns.
+    ratio_on : {"row", "next"}
+        Where the importance ratio of a row stands beside the trace:
+
+        - "row": A = sum w rho_t e_t (phi_t - discount_t phi'_t)',  b = sum w rho_t r_t e_t. With lambda = 0 this is A
+          of the problem.
+        - "next": A = sum w e_t (phi_t - discount_t rho_t phi'_t)', b = sum w rho_t r_t e_t.
+
+        The two differ by the sum of w (rho_t - 1) e_t phi_t', whose expectation is 0: e_t and phi_t are settled before
+        the action is taken, and a ratio is 1 on average over the actions. On a finite log they give two answers, which
+        meet as it grows; without ratios they are the same.
+
+    Notes
+    -----
+    With traces, or with "next" off-policy, the relative residual and the MSPBE of the `Solution` are those of these
+    equations, in the same norm of C^-1. Ratios are in the trace already: never multiply by them twice.
     """
+
+    trace_decay: float = 0.0
+    ratio_on: str = "row"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "trace_decay", _checks.number("trace_decay", self.trace_decay, low=0.0, high=1.0))
+        if self.ratio_on not in ("row", "next"):
+            raise InputError(f'ratio_on must be "row" or "next", not {self.ratio_on!r}.')
+
+    def __repr__(self) -> str:
+        changed = [f"trace_decay={self.trace_decay:g}"] if self.trace_decay else []
+        changed += [f"ratio_on={self.ratio_on!r}"] if self.ratio_on != "row" else []
+        return f"LSTD({', '.join(changed)})"
 
     def solve(
         self,
-        problem: Problem,
+        problem: Problem | Moments,
         *,
         passes: float | None = None,
         epochs: int | None = None,
@@ -60,7 +103,7 @@ class LSTD:
         omega: ArrayLike | None = None,
         callback: Any = None,
     ) -> Solution:
-        """Solve directly, in one pass.
+        """Solve directly, in one pass; or in none, from moments.
 
         Takes the arguments of every solver, so that solvers can be exchanged. A budget below one pass is refused;
         ``seed``, ``theta`` and ``omega`` make no difference.
@@ -71,35 +114,48 @@ class LSTD:
             CONVERGED, with the rank in its message where A is singular but the equations hold to 1e-8; SINGULAR where
             they do not; STALLED where they do, but not to the ``tolerance``.
         """
-        if not hasattr(problem, "rows"):  # also for the class itself
+        if not (hasattr(problem, "rows") or isinstance(problem, Moments)):  # also for the class itself
             raise InputTypeError(f"problem must be a Problem, not {type(problem).__name__}.")
-        request = Request(passes, epochs, tolerance, record, seed, theta, omega, callback)
+        request, clock = Request(passes, epochs, tolerance, record, seed, theta, omega, callback), Clock()
         request.start(problem)
         if (request.epochs if request.epochs is not None else request.passes) < 1:
             raise InputError("LSTD reads every row once: a budget below one pass is not enough. Use GTD2 or SCSG.")
-        clock, n = Clock(), problem.n_rows
-        answer = _solve(problem, clock)
+        system, n = self._system(problem), 0 if isinstance(problem, Moments) else problem.n_rows
+        answer = _solve(system, clock)
         seconds = clock.seconds
-        status, message = _judge(problem, answer, request.tolerance)
-        if not answer.zero:
+        status, message = _judge(system, answer, request.tolerance)
+        if not answer.zero and system is problem:
             message += remarks(problem, says_rank=True)
-        mspbe = [problem.mspbe(np.zeros(problem.dim)), problem.mspbe(answer.theta)] if record is not None else []
+        mspbe = [system.mspbe(np.zeros(system.dim)), system.mspbe(answer.theta)] if record is not None else []
         ends = np.array([0, 1][: len(mspbe)])
         return Solution(
             theta=answer.theta,
-            omega=np.zeros(problem.dim),
+            omega=np.zeros(system.dim),
             status=status,
             message=message,
             solver=self,
             relative_residual=answer.residual,
             row_visits=n,
-            setup_visits=n * answer.checks,
-            passes=1.0,
+            # Equations held as matrices are looked at without the rows.
+            setup_visits=0 if isinstance(system, Equations) else n * answer.checks,
+            passes=float(n > 0),
             epochs=1,
             seconds=seconds,
-            trace=Trace(ends, ends * n, ends * 1.0, ends * seconds, np.array(mspbe)),
+            trace=Trace(ends, ends * n, ends * float(n > 0), ends * seconds, np.array(mspbe)),
             tolerance=request.tolerance,
         )
+
+    def _system(self, problem: Problem | Moments) -> System:
+        """The equations: the problem itself where they are its own, for its rows say more than matrices."""
+        plain = self.trace_decay == 0.0 and self.ratio_on == "row"
+        if isinstance(problem, Moments):
+            if plain:
+                return problem.equations()
+            raise InputError(f"{self} needs the rows in their order: moments have no traces. Solve the problem itself.")
+        if plain:
+            return problem
+        first = np.ones(problem.n_rows, bool) if self.trace_decay == 0.0 else starts(problem.episodes)
+        return Equations.traced(problem, first, self.trace_decay, self.ratio_on)
 
 
 class _Answer(NamedTuple):
@@ -112,7 +168,7 @@ class _Answer(NamedTuple):
     zero: str = ""
 
 
-def _solve(problem: Problem, clock: Clock) -> _Answer:
+def _solve(problem: System, clock: Clock) -> _Answer:
     a, b, c = problem.moments()
     at_zero = _Answer(np.zeros(problem.dim), 0, residual=0.0, checks=0, zero="b = 0")
     if not b.any():
@@ -141,8 +197,10 @@ def _solve(problem: Problem, clock: Clock) -> _Answer:
     return _Answer(found, inverse.rank, residual, checks + looked + 1)
 
 
-def _is_rounding(problem: Problem, b: Vector) -> bool:
+def _is_rounding(problem: System, b: Vector) -> bool:
     """Whether b is no larger than what rounding makes of a sum that is 0, judged by the terms of some rows."""
+    if isinstance(problem, Equations):
+        return bool((np.abs(b) <= problem.noise).all())
     n = problem.n_rows
     rows = np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int32)
     terms = [np.abs(problem.rows.sums(reward=1.0, phi=True, order=rows[[k]])[0]) for k in range(len(rows))]
@@ -168,7 +226,7 @@ def _elimination(a: Matrix, scale: Vector, used: NDArray[np.intp]) -> Callable[[
     return eliminate
 
 
-def _judge(problem: Problem, answer: _Answer, tolerance: float | None) -> tuple[Status, str]:
+def _judge(problem: System, answer: _Answer, tolerance: float | None) -> tuple[Status, str]:
     rank, dim, residual = answer.rank, problem.dim, answer.residual
     if answer.zero:
         return Status.CONVERGED, f"Converged at zero: {answer.zero}, so the value is 0 everywhere."

@@ -12,6 +12,7 @@ from valuate.metric import unit_scale
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from valuate.equations import Equations
     from valuate.problem import Problem
 
     Vector = NDArray[np.float64]
@@ -29,7 +30,7 @@ class Pseudoinverse:
     condition. Singular values below 10 times it, or below 100 times 2.2e-16, count as zero.
     """
 
-    def __init__(self, problem: Problem, a: Matrix, scale: Vector, used: NDArray[np.intp]) -> None:
+    def __init__(self, problem: Problem | Equations, a: Matrix, scale: Vector, used: NDArray[np.intp]) -> None:
         self.problem, self.used = problem, used
         self.metric = problem.metric()
         white = self.metric.whiten(a[:, used])

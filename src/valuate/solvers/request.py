@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from valuate.problem import Problem
+    from valuate.summing import Moments
 
     Vector = NDArray[np.float64]
 
@@ -70,7 +71,7 @@ class Request:
         if not isinstance(self.seed, np.random.Generator):
             self.seed = np.random.default_rng(_checks.whole("seed", self.seed, low=0))
 
-    def start(self, problem: Problem) -> tuple[Vector, Vector]:
+    def start(self, problem: Problem | Moments) -> tuple[Vector, Vector]:
         """The starting point, copied."""
         theta, omega = (
             np.zeros(problem.dim) if given is None else problem.vector(name, given).copy()
@@ -81,7 +82,7 @@ class Request:
 
 def require_problem(problem: Any) -> None:
     """Refuse what is not a problem."""
-    if not hasattr(problem, "n_rows"):  # also the class itself
+    if not hasattr(problem, "rows"):  # also the class itself
         raise InputTypeError(
             f"problem must be a Problem, not {type(problem).__name__}. Build one with Problem.from_transitions, "
             "from_arrays or from_table."

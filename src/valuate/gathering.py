@@ -1,0 +1,134 @@
+"""Blocks of rows side by side in float64, made on all cores, so that sums of outer products are matrix products."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import scipy.linalg as la
+
+from valuate._kernels import gather
+from valuate._threads import run_all, thread_count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float64]
+    Matrix = NDArray[np.float64]
+
+#: Entries of a block: small enough for the cache that the cores share ...
+ENTRIES = 1 << 19
+#: ... but no fewer rows than these, for a product also has to read and write all of its result ...
+FEWEST = 1024
+#: ... and no more.
+MOST = 8192
+#: Entries from which on another thread is worth while.
+WORTH = 1 << 15
+#: Rows of fewer entries are filled in by one thread: products of so few columns take so short that the threads of the
+#: matrix library, which go on asking for work for a while, would hold up ours. Measured at 20 columns: 5 times slower.
+NARROW = 128
+
+
+class Factors(NamedTuple):
+    """A factor a row of a block, (m,) each: left = on_left phi and right = on_state phi - on_next phi'."""
+
+    on_left: Vector
+    on_state: Vector
+    on_next: Vector
+
+
+def blocks(n_rows: int, dim: int) -> list[tuple[int, int]]:
+    """Rows cut into blocks; the cut depends on the shape alone."""
+    size = min(MOST, max(FEWEST, ENTRIES // max(1, dim)))
+    return [(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]
+
+
+def pairs(
+    table: Any, dim: int, records: Any, factors: Callable[[int, int], Factors]
+) -> Iterator[tuple[int, int, Matrix, Matrix]]:
+    """For each block its first and last row, and the matrices left and right, (m, dim), that the next block reuses.
+
+    Parameters
+    ----------
+    table : (n_stored, padded) array
+    records : (n,) array of `layouts.RECORD`
+    factors : callable
+        The factors of the rows from the first to the last of a block.
+    """
+    cuts = blocks(len(records), dim)
+    buffers = np.empty((2, cuts[0][1], dim))
+    for first, last in cuts:
+        left, right = buffers[:, : last - first]
+        given = [np.ascontiguousarray(part, dtype=np.float64) for part in factors(first, last)]
+        run_all(
+            [
+                partial(gather.pair_rows, table, records, first, begin, end, *given, left, right)
+                for begin, end in _parts(last - first, dim)
+            ]
+        )
+        yield first, last, left, right
+
+
+def scaled(table: Any, dim: int, factors: Vector) -> Iterator[Matrix]:
+    """Blocks of the table's rows, each times its factor: (m, dim), reused by the next block."""
+    cuts = blocks(len(factors), dim)
+    buffer = np.empty((cuts[0][1], dim))
+    for first, last in cuts:
+        part = np.ascontiguousarray(factors[first:last], dtype=np.float64)
+        out = buffer[: last - first]
+        run_all(
+            [
+                partial(gather.scaled_rows, table, first, begin, end, part, out)
+                for begin, end in _parts(last - first, dim)
+            ]
+        )
+        yield out
+
+
+def add_traces(rows: Matrix, keep: Vector, carry: Vector) -> None:
+    """Turn a block of rows into traces, in place; ``carry`` is the trace before it, and then that of its last row."""
+    dim = rows.shape[1]
+    # Whole cache lines for each thread; a column's traces do not depend on the others.
+    count = _workers(len(rows), dim)
+    edges = [8 * (dim * k // (8 * count)) for k in range(count)] + [dim]
+    run_all(
+        [
+            partial(gather.add_traces, rows, keep, carry, begin, end)
+            for begin, end in zip(edges[:-1], edges[1:], strict=True)
+            if begin < end
+        ]
+    )
+
+
+def add_product(out: Matrix, left: Matrix, right: Matrix) -> Matrix:
+    """``out`` + left' right, written to ``out``: (dim, dim), C-contiguous."""
+    total = la.blas.dgemm(1.0, right.T, left.T, beta=1.0, c=out.T, trans_b=True, overwrite_c=True)
+    return np.asarray(total.T)
+
+
+def add_square(upper: Matrix, rows: Matrix) -> Matrix:
+    """``upper`` + rows' rows in the upper triangle, written to ``upper``: (dim, dim), Fortran-contiguous."""
+    return np.asarray(la.blas.dsyrk(1.0, rows.T, beta=1.0, c=upper, overwrite_c=True))
+
+
+def mirrored(upper: Matrix) -> Matrix:
+    """The symmetric matrix with this upper triangle, in place and as a C-contiguous array."""
+    for first in range(0, len(upper), 512):
+        part = slice(first, first + 512)
+        corner = upper[part, part]
+        corner[...] = np.triu(corner) + np.triu(corner, 1).T
+        upper[first + 512 :, part] = upper[part, first + 512 :].T
+    return upper.T
+
+
+def _workers(n_rows: int, dim: int) -> int:
+    return 1 if dim < NARROW else max(1, min(thread_count(), n_rows * dim // WORTH))
+
+
+def _parts(n_rows: int, dim: int) -> list[tuple[int, int]]:
+    count = _workers(n_rows, dim)
+    edges = [n_rows * k // count for k in range(count + 1)]
+    return list(zip(edges[:-1], edges[1:], strict=True))
