@@ -32,7 +32,7 @@ def refuses(kind, message):
 
 def assert_same(one, other):
     """Both logs have the same columns, however they are stored."""
-    for name in "states next_states rewards terminated truncated actions ratios weights episodes".split():
+    for name in "states next_states rewards terminated truncated actions ratios weights episodes probabilities".split():
         left, right = getattr(one, name), getattr(other, name)
         assert (left is None) == (right is None), name
         np.testing.assert_array_equal(left, right, err_msg=name)
@@ -51,6 +51,7 @@ def test_columns_that_were_not_given():
     table = log()
     assert table.terminated.dtype == bool and not table.terminated.any() and not table.truncated.any()
     assert table.actions is table.next_actions is table.ratios is table.weights is table.episodes is None
+    assert table.probabilities is table.reading is None
 
 
 def test_termination_wins_over_truncation():
@@ -170,6 +171,12 @@ NAN = float("nan")
         ({"ratios": [1, NAN, 1]}, InputError, "ratios has 1 entry that is NaN or infinite, the first at row 1"),
         ({"weights": [1, 1, -2]}, InputError, "weights must be finite and at least 0; row 2 has -2"),
         ({"weights": [0, 0, 0]}, InputError, "weights are all 0"),
+        (
+            {"probabilities": [1, 0, 1]},
+            InputError,
+            "probabilities must be above 0, for the actions were taken; row 1 has",
+        ),
+        ({"probabilities": [1, 0.5, 1.5]}, InputError, "probabilities must be in [0, 1]; row 2 has 1.5"),
     ],
 )
 def test_bad_columns_are_refused(columns, kind, message):
@@ -208,11 +215,13 @@ def test_bad_rewards_are_refused():
 @pytest.mark.parametrize("shared", [False, True])
 def test_selection_takes_the_rows_of_every_column(rows, shared):
     columns = {"terminated": [0, 0, 1], "truncated": [0, 1, 0], "actions": np.arange(3), "episodes": ["a", "a", "b"]}
-    table = Transitions.from_episodes([EPISODES[2]]) if shared else log(**columns, ratios=REWARDS**2, weights=[1, 2, 3])
+    chances = np.array([0.5, 0.25, 1.0])
+    given = {**columns, "ratios": REWARDS**2, "weights": [1, 2, 3], "probabilities": chances}
+    table = Transitions.from_episodes([EPISODES[2]], probabilities=[chances]) if shared else log(**given)
     chosen = table[rows]
     wanted = np.atleast_1d(np.arange(3)[rows])
     assert len(chosen) == len(wanted)
-    for name in "states next_states rewards terminated truncated actions ratios weights episodes".split():
+    for name in "states next_states rewards terminated truncated actions ratios weights episodes probabilities".split():
         column = getattr(table, name)
         if column is not None:
             np.testing.assert_array_equal(getattr(chosen, name), column[wanted], err_msg=name)
@@ -332,7 +341,48 @@ def test_no_episodes_are_refused():
         Transitions.from_episodes([])
 
 
+def test_from_episodes_takes_probabilities():
+    table = Transitions.from_episodes(EPISODES, probabilities=([0.5, 1.0], np.array([0.25]), [0.125, 1, 1]))
+    np.testing.assert_array_equal(table.probabilities, [0.5, 1.0, 0.25, 0.125, 1.0, 1.0])
+    assert repr(table).endswith("actions, episodes, probabilities)")
+
+
+@pytest.mark.parametrize(
+    ("bad", "kind", "message"),
+    [
+        ([[1, 1], [1]], InputError, "probabilities has 2 arrays and there are 3 episodes: one each."),
+        ([[1, 1], [1, 1], [1, 1, 1]], InputError, "episode 1: probabilities has 2 entries and the log has 1 rows"),
+        ([[1, 1], [1], [1, 0, 1]], InputError, "episode 2: probabilities must be above 0, for the actions were taken;"),
+        (0.5, InputTypeError, "probabilities must be a list of one array an episode, not float."),
+    ],
+)
+def test_bad_probabilities_of_episodes_are_refused(bad, kind, message):
+    with refuses(kind, message):
+        Transitions.from_episodes(EPISODES, probabilities=bad)
+
+
 # ---- trajectories stored once
+
+
+def test_from_table_stores_each_state_once():
+    states = np.arange(8.0).reshape(4, 2)
+    columns = {"terminated": [0, 1, 0], "truncated": [0, 1, 1], "actions": [4, 5, 6], "episodes": ["a", "a", "b"]}
+    columns |= {"ratios": [1, 2, 3], "weights": [3, 2, 1], "probabilities": [0.5, 0.25, 1.0]}
+    table = Transitions.from_table(states, [0, 2, 1], REWARDS, np.array([1, 3, 0], np.uint8), **columns)
+    assert_same(table, Transitions(states[[0, 2, 1]], REWARDS, states[[1, 3, 0]], **columns))
+    owned, state_rows, next_rows = table.indexed_states()
+    assert owned is states and state_rows.dtype == next_rows.dtype == np.int64
+    np.testing.assert_array_equal(state_rows, [0, 2, 1])
+    np.testing.assert_array_equal(next_rows, [1, 3, 0])
+
+
+def test_from_table_refuses_places_outside_it():
+    with refuses(InputError, "next_states must be in [0, 4), which is where the table has rows; row 1 has 4"):
+        Transitions.from_table(np.zeros((4, 2)), [0, 1, 2], REWARDS, [0, 4, 0])
+    with refuses(InputTypeError, "states must be integers and has dtype float64."):
+        Transitions.from_table(np.zeros((4, 2)), [0.0, 1.0, 2.0], REWARDS, [0, 1, 0])
+    with refuses(InputError, "table has 1 entry that is NaN or infinite, the first at row 2, column 1 (nan)."):
+        Transitions.from_table([[0, 1], [0, 1], [0, NAN]], [0, 1, 2], REWARDS, [0, 1, 0])
 
 
 def test_windows_of_one_array_are_found():

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self, SupportsIndex, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from valuate import _checks, _columns
 from valuate.errors import InputError, InputTypeError
+
+if TYPE_CHECKING:
+    from valuate.io import Reading
 
 __all__ = ["Transitions"]
 
@@ -44,6 +47,8 @@ class Transitions:
         Multiplicities, at least 0 and not all 0.
     episodes : array-like of hashable, (n,), optional
         Which episode each row belongs to.
+    probabilities : array-like, (n,), optional
+        The probability with which the logging policy took the logged action, above 0 and at most 1.
 
     Attributes
     ----------
@@ -51,8 +56,10 @@ class Transitions:
         As given, or None for actions that were not.
     rewards : float64, (n,)
     terminated, truncated : bool, (n,)
-    ratios, weights : float64, (n,), or None
+    ratios, weights, probabilities : float64, (n,), or None
     episodes : (n,), or None
+    reading : valuate.io.Reading, or None
+        How the log was read, where it was (`valuate.read`). Logs of some of its rows have the same.
 
     Raises
     ------
@@ -82,6 +89,8 @@ class Transitions:
     ratios: NDArray[np.float64] | None
     weights: NDArray[np.float64] | None
     episodes: NDArray[Any] | None
+    probabilities: NDArray[np.float64] | None
+    reading: Reading | None
 
     def __init__(
         self,
@@ -96,6 +105,7 @@ class Transitions:
         ratios: ArrayLike | None = None,
         weights: ArrayLike | None = None,
         episodes: ArrayLike | Sequence[Hashable] | None = None,
+        probabilities: ArrayLike | None = None,
     ) -> None:
         rewards = _checks.column("rewards", rewards)
         n = len(rewards)
@@ -103,26 +113,68 @@ class Transitions:
         states = _columns.states("states", states, n)
         next_states = _columns.states("next_states", next_states, n)
         _columns.require_alike("states", states, "next_states", next_states)
-        if actions is not None:
-            actions = _columns.states("actions", actions, n)
-        if next_actions is not None:
-            next_actions = _columns.states("next_actions", next_actions, n)
-            if actions is not None:
-                _columns.require_alike("actions", actions, "next_actions", next_actions)
         self._set(
             _states=states,
             _next_states=next_states,
             rewards=rewards,
-            actions=actions,
-            next_actions=next_actions,
-            ratios=None if ratios is None else _checks.column("ratios", ratios, n, low=0.0),
-            weights=None if weights is None else _checks.weights("weights", weights, n),
-            episodes=None if episodes is None else _columns.labels(episodes, n),
+            **_actions(actions, next_actions, n),
             **_endings(terminated, truncated, n),
+            **_scalars(n, ratios, weights, episodes, probabilities),
         )
 
     @classmethod
-    def from_episodes(cls, episodes: Iterable[tuple[Any, Any, ArrayLike, bool]]) -> Self:
+    def from_table(
+        cls,
+        table: Any,
+        states: ArrayLike,
+        rewards: ArrayLike,
+        next_states: ArrayLike,
+        *,
+        terminated: ArrayLike | None = None,
+        truncated: ArrayLike | None = None,
+        actions: Any = None,
+        next_actions: Any = None,
+        ratios: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+        episodes: ArrayLike | Sequence[Hashable] | None = None,
+        probabilities: ArrayLike | None = None,
+    ) -> Self:
+        """A log whose states are rows of one table, so that each is stored once.
+
+        Parameters
+        ----------
+        table : array-like or scipy.sparse matrix, (m, ...)
+            States, in any order.
+        states, next_states : array-like of int, (n,)
+            The row of the table that each state and next state is. That of a terminated row counts for nothing, but
+            must be in the table.
+        rewards, terminated, truncated, actions, next_actions, ratios, weights, episodes, probabilities
+            As for `Transitions`.
+
+        Returns
+        -------
+        Transitions
+            `states` and `next_states` are gathered when they are asked for.
+        """
+        rewards = _checks.column("rewards", rewards)
+        n = len(rewards)
+        table = _columns.states("table", table)
+        log = object.__new__(cls)
+        log._set(
+            _table=table,
+            _state_rows=_checks.indices("states", states, n, table.shape[0]).astype(np.int64, copy=False),
+            _next_rows=_checks.indices("next_states", next_states, n, table.shape[0]).astype(np.int64, copy=False),
+            rewards=rewards,
+            **_actions(actions, next_actions, n),
+            **_endings(terminated, truncated, n),
+            **_scalars(n, ratios, weights, episodes, probabilities),
+        )
+        return log
+
+    @classmethod
+    def from_episodes(
+        cls, episodes: Iterable[tuple[Any, Any, ArrayLike, bool]], *, probabilities: Iterable[ArrayLike] | None = None
+    ) -> Self:
         """A log from whole episodes, each trajectory stored once.
 
         Parameters
@@ -131,6 +183,8 @@ class Transitions:
             `observations` (T + 1, ...) has one row more than `rewards` (T,); `actions` (T, ...) may be None, for all
             episodes or for none; `terminated` says whether the process ended with the last row. Where it did not, that
             row is marked truncated and its next state is the last observation.
+        probabilities : iterable of array-like, (T,) each, optional
+            For each episode, the probabilities with which the logging policy took the logged actions.
 
         Returns
         -------
@@ -165,6 +219,9 @@ class Transitions:
         terminated, truncated = np.zeros((2, len(state_rows)), dtype=bool)
         terminated[ends] = [part.terminated for part in parts]
         truncated[ends] = ~terminated[ends]
+        chances = None
+        if probabilities is not None:
+            chances = _join_chances(probabilities, [part.name for part in parts], lengths.tolist())
         log = object.__new__(cls)
         log._set(
             _table=_columns.stack([part.observations for part in parts]),
@@ -175,6 +232,7 @@ class Transitions:
             truncated=truncated,
             actions=None if first.actions is None else _columns.stack([part.actions for part in parts]),
             episodes=episode_of_row,
+            probabilities=chances,
         )
         return log
 
@@ -214,14 +272,14 @@ class Transitions:
     def __getitem__(self, rows: Rows) -> Transitions:
         """The log of some rows: an index, a slice, a mask or an array of indices (negative ones count from the end)."""
         rows = _columns.selection(rows, len(self))
-        given = {name: getattr(self, name) for name in self.__slots__ if name != "_table"}
+        given = {name: getattr(self, name) for name in self.__slots__ if name not in ("_table", "reading")}
         taken = {name: None if column is None else column[rows] for name, column in given.items()}
         if self._table is not None:
             taken |= _columns.compact(self._table, taken["_state_rows"], taken["_next_rows"])
         if taken["weights"] is not None:
             _checks.weights("weights of the chosen rows", taken["weights"])
         log = object.__new__(type(self))
-        log._set(**taken)
+        log._set(**taken, reading=self.reading)
         return log
 
     def __repr__(self) -> str:
@@ -231,7 +289,7 @@ class Transitions:
         parts += [
             f"{count} {name}" for name in ("terminated", "truncated") if (count := int(getattr(self, name).sum()))
         ]
-        columns = ("actions", "next_actions", "ratios", "weights", "episodes")
+        columns = ("actions", "next_actions", "ratios", "weights", "episodes", "probabilities")
         parts += [name for name in columns if getattr(self, name) is not None]
         return f"Transitions({', '.join(parts)})"
 
@@ -273,6 +331,47 @@ class _Episode:
                 )
         ended = _checks.flag(f"{name}: terminated", terminated)
         return cls(name, observations, actions, rewards, ended)
+
+
+def _actions(actions: Any, next_actions: Any, n: int) -> dict[str, Any]:
+    if actions is not None:
+        actions = _columns.states("actions", actions, n)
+    if next_actions is not None:
+        next_actions = _columns.states("next_actions", next_actions, n)
+        if actions is not None:
+            _columns.require_alike("actions", actions, "next_actions", next_actions)
+    return {"actions": actions, "next_actions": next_actions}
+
+
+def _scalars(n: int, ratios: Any, weights: Any, episodes: Any, probabilities: Any) -> dict[str, Any]:
+    return {
+        "ratios": None if ratios is None else _checks.column("ratios", ratios, n, low=0.0),
+        "weights": None if weights is None else _checks.weights("weights", weights, n),
+        "episodes": None if episodes is None else _columns.labels(episodes, n),
+        "probabilities": None if probabilities is None else _chances("probabilities", probabilities, n),
+    }
+
+
+def _chances(name: str, value: Any, n: int) -> NDArray[np.float64]:
+    """Probabilities of actions that were taken: (n,) float64 in (0, 1]."""
+    chances = _checks.column(name, value, n, low=0.0, high=1.0)
+    if not chances.all():
+        never = np.flatnonzero(chances == 0.0)
+        raise InputError(
+            f"{name} must be above 0, for the actions were taken; row {never[0]} has 0 ({len(never)} of {n} rows do)."
+        )
+    return chances
+
+
+def _join_chances(value: Iterable[ArrayLike], names: list[str], lengths: list[int]) -> NDArray[np.float64]:
+    if not isinstance(value, Iterable):
+        raise InputTypeError(f"probabilities must be a list of one array an episode, not {type(value).__name__}.")
+    parts = list(value)
+    if len(parts) != len(names):
+        raise InputError(f"probabilities has {len(parts)} arrays and there are {len(names)} episodes: one each.")
+    return np.concatenate(
+        [_chances(f"{name}: probabilities", part, n) for name, part, n in zip(names, parts, lengths, strict=True)]
+    )
 
 
 def _endings(terminated: ArrayLike | None, truncated: ArrayLike | None, n: int) -> dict[str, NDArray[np.bool_]]:
