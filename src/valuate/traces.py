@@ -52,7 +52,7 @@ def traced(rows: Rows, starts: Flags, decay: float, ratio_on: str) -> Traced:
     a, b, sizes, carry = np.zeros((rows.dim, rows.dim)), *np.zeros((3, rows.dim))
     for first, last, left, right in _blocks(rows, ratio_on):
         with np.errstate(over="ignore", invalid="ignore"):
-            gathering.add_traces(left, _kept(rows, starts, decay, first, last), carry)
+            gathering.add_traces(left, kept(rows, starts, decay, first, last), carry)
             terms = rows.records["scale"][first:last] * rows.records["reward"][first:last]
             b += left.T @ terms
             sizes += np.abs(left).T @ np.abs(terms)
@@ -88,7 +88,7 @@ def _blocks(rows: Rows, ratio_on: str) -> Iterator[tuple[int, int, Matrix, Any]]
         yield first, last, phi.toarray(), sp.diags_array(on_state) @ phi - sp.diags_array(on_next) @ ahead
 
 
-def _kept(rows: Rows, starts: Flags, decay: float, first: int, last: int) -> Vector:
+def kept(rows: Rows, starts: Flags, decay: float, first: int, last: int) -> Vector:
     """What each row keeps of the trace before it: discount * decay * ratio of the row before, 0 at a start."""
     keep = np.zeros(last - first)
     before = rows.records[max(first, 1) - 1 : last - 1]
