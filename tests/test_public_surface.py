@@ -6,6 +6,7 @@ import pytest
 import valuate
 
 NAMES = [
+    "Auto",
     "BatchingSVRG",
     "BiCGSTAB",
     "Certificate",

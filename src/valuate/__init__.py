@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         SVRG,
         TD,
         TDC,
+        Auto,
         BatchingSVRG,
         BiCGSTAB,
         RidgePath,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Auto",
     "BatchingSVRG",
     "BiCGSTAB",
     "Certificate",
@@ -95,6 +97,7 @@ _MODULES = {
     "valuate.problem": ("Problem",),
     "valuate.solution": ("Solution", "Status", "Trace"),
     "valuate.solvers": (
+        "Auto",
         "BatchingSVRG",
         "BiCGSTAB",
         "GCR",

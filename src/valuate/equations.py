@@ -74,10 +74,16 @@ class Equations:
             return 0.5 * self.metric().square(g)
         return 0.5 * metric.by_products(g, self.C.__matmul__, np.diagonal(self.C), self.ridge)
 
-    def relative_residual(self, theta: ArrayLike) -> float:
+    def relative_residual(self, theta: ArrayLike, *, exact: bool | None = None) -> float:
         """As `Problem.relative_residual`."""
-        norms = [self._norm(g) for g in (self.residual(theta), self.b)]
+        exact = self.measures_exactly if exact is None else exact
+        norms = [self._norm(g, exact) for g in (self.residual(theta), self.b)]
         return norms[0] / norms[1] if norms[1] > 0 else norms[0]
+
+    @property
+    def diagonal(self) -> Vector:
+        """The diagonal of C: (dim,)."""
+        return np.diagonal(self.C)
 
     @property
     def measures_exactly(self) -> bool:
@@ -94,8 +100,8 @@ class Equations:
             return self._measure()
         return metric.from_matrix(self.C) or metric.from_singular(self.C)
 
-    def _norm(self, g: Vector) -> float:
-        return self.metric().norm(g) if self.measures_exactly else float(la.norm(g * self._unit))
+    def _norm(self, g: Vector, exact: bool) -> float:
+        return self.metric().norm(g) if exact else float(la.norm(g * self._unit))
 
     @cached_property
     def _unit(self) -> Vector:

@@ -190,10 +190,17 @@ class Problem:
         if "A" not in self._cache:
             moments.require_room(self.dim, 2)
             if "C" in self._cache:
-                self._cache["A"] = self._mean(self.rows.cross())
+                self.cross_moment()
             else:
                 self._cache["A"], self._cache["C"] = map(self._mean, self.rows.cross_and_gram())
         return moments.Matrices(self._cache["A"], self.b, self.second_moment())
+
+    def cross_moment(self) -> NDArray[np.float64]:
+        """A as a matrix, computed once and kept, without C: (dim, dim); do not write to it."""
+        if "A" not in self._cache:
+            moments.require_room(self.dim, 1)
+            self._cache["A"] = self._mean(self.rows.cross())
+        return np.asarray(self._cache["A"])
 
     @property
     def b(self) -> Vector:

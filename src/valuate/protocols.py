@@ -94,6 +94,7 @@ class RowSource(SumsOverRows, RowsByChunk, Protocol):
     width: int
     n_stored: int
     is_sparse: bool
+    entries: int
 
     def pad(self, vector: Vector | None, dtype: Any = ...) -> Any:
         """A copy of ``vector`` (zeros for None) in aligned memory of the kernels' length."""
@@ -109,3 +110,9 @@ class RowSource(SumsOverRows, RowsByChunk, Protocol):
 
     def stored_at(self, places: NDArray[np.intp]) -> Matrix:
         """The stored rows at these places, dense: (k, dim)."""
+
+    def at(self, order: Order) -> tuple[Any, Any, Any, Vector | None]:
+        """Some rows: features and next features, (k, dim), dense or CSR; records; weights, None where all are 1."""
+
+    def part(self, order: Order) -> RowSource:
+        """Some of the rows, as a source of their own."""

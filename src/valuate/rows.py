@@ -193,7 +193,7 @@ class Rows:
 
     def cross(self, order: NDArray[np.int32] | None = None) -> NDArray[np.float64]:
         """n A without ridge, or the same sum over the rows of ``order`` only: (dim, dim)."""
-        return moments.cross(self if order is None else self._part(order))
+        return moments.cross(self if order is None else self.part(order))
 
     def cross_and_gram(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Both, from one pass over the rows where that saves work."""
@@ -256,7 +256,7 @@ class Rows:
             part = part.toarray()
         return np.asarray(part[:, : self.dim], dtype=np.float64)
 
-    def _part(self, order: NDArray[np.int32]) -> Rows:
+    def part(self, order: NDArray[np.int32]) -> Rows:
         """Some of the transitions, on the same table."""
         weights = self.weights[order] if len(self.weights) else self.weights
         return Rows(self.table, self.dim, self.records[order], weights, self.layout)
@@ -267,6 +267,14 @@ class Rows:
         if self.is_sparse:
             part = part.toarray()
         return np.asarray(part[:, : self.dim], dtype=np.float64)
+
+    def at(self, order: NDArray[np.int32]) -> tuple[Any, Any, Any, Vector | None]:
+        """Some rows: features and next features, (k, dim), dense or CSR; records; weights, None where all are 1."""
+        records = self.records[order]
+        phi, following = (
+            self.table[records[name]] if self.is_sparse else self.stored_at(records[name]) for name in ("state", "next")
+        )
+        return phi, following, records, self.weights[order] if len(self.weights) else None
 
     def subset(self, size: int, rng: np.random.Generator) -> NDArray[np.int32]:
         """A uniformly random set of ``size`` rows, in increasing order, without anything of size 8 n."""

@@ -1,5 +1,6 @@
 """Solvers: frozen values with one verb, ``solve``."""
 
+from valuate.solvers.auto import Auto
 from valuate.solvers.direct import LSTD
 from valuate.solvers.gcr import GCR
 from valuate.solvers.krylov import GMRES, LSMR, BiCGSTAB
@@ -7,6 +8,7 @@ from valuate.solvers.methods import GTD, GTD2, SAGA, SCSG, SVRG, TD, TDC, Batchi
 from valuate.solvers.path import RidgePath, ridge_path
 
 __all__ = [
+    "Auto",
     "GCR",
     "GMRES",
     "GTD",

@@ -100,6 +100,12 @@ class Arnoldi:
                 weights, total = fewer, size
         return np.asarray(self.base + self.system.right * self._moved(weights @ self.basis[: len(weights)]))
 
+    def left_over(self) -> Vector:
+        """See `Process`."""
+        k = self.count
+        last = self.rotation[k, : k + 1]
+        return np.asarray(self.first * self.rotation[k, 0] * (last @ self.basis[: k + 1]))
+
     def _weights(self, k: int) -> tuple[Vector, float]:
         """The weights of the first k directions, and what they leave of the residual, rounding included."""
         rhs = self.first * self.rotation[:k, 0]

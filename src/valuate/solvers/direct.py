@@ -41,6 +41,8 @@ EXACT = 1e-12
 ROUNDS = 2
 #: Rows whose size tells what rounding does to a sum over all.
 SAMPLE = 64
+#: Multiply-adds (stored rows * dim^2) up to which C is formed beside A where nobody asked for its norm.
+CHEAP = 2e9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -121,7 +123,7 @@ class LSTD:
         if (request.epochs if request.epochs is not None else request.passes) < 1:
             raise InputError("LSTD reads every row once: a budget below one pass is not enough. Use GTD2 or SCSG.")
         system, n = self._system(problem), 0 if isinstance(problem, Moments) else problem.n_rows
-        answer = _solve(system, clock)
+        answer = _solve(system, clock, exact=_is_exact(system, request))
         seconds = clock.seconds
         status, message = _judge(system, answer, request.tolerance)
         if not answer.zero and system is problem:
@@ -158,22 +160,34 @@ class LSTD:
         return Equations.traced(problem, first, self.trace_decay, self.ratio_on)
 
 
+def _is_exact(problem: System, request: Request) -> bool:
+    """Whether residuals are measured in the norm of C^-1: where C is small, there already, or asked for."""
+    if isinstance(problem, Equations) or request.tolerance is not None or request.record is not None:
+        return problem.measures_exactly
+    cheap = problem.knows("C") or problem.rows.n_stored * problem.dim**2 <= CHEAP
+    return problem.measures_exactly and cheap
+
+
 class _Answer(NamedTuple):
     theta: Vector
     rank: int
     residual: float
+    #: Whether the residual is in the norm of C^-1.
+    exact: bool
     #: Passes over the rows that looked at residuals.
     checks: int
     #: Why the answer is 0, where nothing had to be solved.
     zero: str = ""
 
 
-def _solve(problem: System, clock: Clock) -> _Answer:
-    a, b, c = problem.moments()
-    at_zero = _Answer(np.zeros(problem.dim), 0, residual=0.0, checks=0, zero="b = 0")
+def _solve(problem: System, clock: Clock, *, exact: bool) -> _Answer:
+    at_zero = _Answer(np.zeros(problem.dim), 0, residual=0.0, exact=exact, checks=0, zero="b = 0")
+    b = problem.b
     if not b.any():
         return at_zero
-    scale = unit_scale(np.diagonal(c))
+    # C and A come from one pass where both are wanted.
+    a = problem.moments().A if exact or isinstance(problem, Equations) else problem.cross_moment()
+    scale = unit_scale(problem.diagonal)
     # A feature that neither states nor next states have is left out: its weight is free, and 0.
     used = np.flatnonzero((scale > 0) | a.any(axis=0))
     eliminate = _elimination(a, scale, used)
@@ -181,20 +195,21 @@ def _solve(problem: System, clock: Clock) -> _Answer:
     while eliminate is not None and checks < 2 * ROUNDS and residual > EXACT:
         trial = found + eliminate(problem.residual(found) if checks else b)
         with clock:
-            gap = problem.relative_residual(trial)
+            gap = problem.relative_residual(trial, exact=exact)
         checks += 1 if checks == 0 else 2
         if not gap < 0.5 * residual:
             break
         found, residual = trial, gap
     if residual <= CONSISTENT:
-        return _Answer(found, len(used), residual, checks)
+        return _Answer(found, len(used), residual, exact, checks)
     if _is_rounding(problem, b):
         return at_zero._replace(checks=checks, zero="b = 0 up to rounding")
     inverse = Pseudoinverse(problem, a, scale, used)
     found, looked = inverse.smallest_minimiser()
+    exact = problem.measures_exactly
     with clock:
-        residual = problem.relative_residual(found)
-    return _Answer(found, inverse.rank, residual, checks + looked + 1)
+        residual = problem.relative_residual(found, exact=exact)
+    return _Answer(found, inverse.rank, residual, exact, checks + looked + 1)
 
 
 def _is_rounding(problem: System, b: Vector) -> bool:
@@ -232,7 +247,7 @@ def _judge(problem: System, answer: _Answer, tolerance: float | None) -> tuple[S
         return Status.CONVERGED, f"Converged at zero: {answer.zero}, so the value is 0 everywhere."
     # Below that the figure is rounding: it would not be the same for other units or another order of the rows.
     size = f"{residual:.1g}" if residual >= EXACT else f"below {EXACT:g}"
-    norm = f"relative residual {size} in the norm of {'C^-1' if problem.measures_exactly else 'diag(C)^-1'}"
+    norm = f"relative residual {size} in the norm of {'C^-1' if answer.exact else 'diag(C)^-1'}"
     holds, lacks = residual <= CONSISTENT, f"A has rank {rank} of {dim}"
     if rank == dim:
         note = "" if holds else " A is too close to singular for float64."

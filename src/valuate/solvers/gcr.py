@@ -133,6 +133,10 @@ class Flexible:
         """See `Process`."""
         return self.theta.copy()
 
+    def left_over(self) -> Vector:
+        """See `Process`."""
+        return self.residual
+
     def _judge(self, own: float, share: float) -> None:
         """Smaller steps where epochs make the residual longer by themselves and help little."""
         self.grown = self.grown + 1 if own > GREW and share > LITTLE else 0

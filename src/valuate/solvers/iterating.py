@@ -58,6 +58,16 @@ class Process(Protocol):
     def answer(self) -> Vector:
         """The best point so far: (dim,)."""
 
+    def left_over(self) -> Vector:
+        """The residual of the best point as it is carried along, times diag(C)^-1/2: (dim,)."""
+
+
+class Judge(Protocol):
+    """Somebody who looks at a run after each iteration and may end it."""
+
+    def look(self, run: Iteration) -> Status | None:
+        """The reason to stop, or None. For CONVERGED it has put the point and its residual in ``run.ending.judged``."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Iterative:
@@ -124,8 +134,8 @@ class Iterative:
 class Iteration:
     """One run: the process, what was spent, and the best point whose residual was computed from the rows."""
 
-    def __init__(self, method: Any, problem: Problem, request: Request) -> None:
-        self.method, self.problem, self.request = method, problem, request
+    def __init__(self, method: Any, problem: Problem, request: Request, judge: Judge | None = None) -> None:
+        self.method, self.problem, self.request, self.judge = method, problem, request, judge
         self.rng: np.random.Generator = request.seed
         self.theta, self.omega = request.start(problem)
         self.steps = self.setup_visits = self.epoch = 0
@@ -157,7 +167,7 @@ class Iteration:
         while ended is None and self.fits(self.work.visits()):  # type: ignore[union-attr]
             turn = self.work.step()  # type: ignore[union-attr]
             self.epoch += 1
-            ended = self.ending.iterated() or self._look(turn)
+            ended = self.ending.iterated() or self._look(turn) or (self.judge and self.judge.look(self)) or None
         return self.ending.finish(ended)
 
     def answer(self) -> tuple[Vector, Vector]:

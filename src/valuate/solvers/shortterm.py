@@ -45,7 +45,7 @@ class Stabilised:
         self.residual = self.system.left * residual
         self.shadow, self.way = self.residual.copy(), self.residual.copy()
         self.rho = float(self.shadow @ self.residual)
-        self.gap, self.best = float(la.norm(self.residual)), self.move
+        self.gap, self.best, self.lowest = float(la.norm(self.residual)), self.move, self.residual
         self.mark, self.fruitless = self.gap, 0
 
     def step(self) -> Turn:
@@ -77,11 +77,15 @@ class Stabilised:
         """See `Process`."""
         return np.asarray(self.base + self.system.right * self.best)
 
+    def left_over(self) -> Vector:
+        """See `Process`."""
+        return self.lowest
+
     def _keep(self, residual: Vector) -> bool:
         """Take note of a point; whether one can go on from it."""
         size = float(la.norm(residual))
         if size < self.gap:
-            self.gap, self.best = size, self.move
+            self.gap, self.best, self.lowest = size, self.move, residual
         return bool(size < np.inf and np.isfinite(self.move).all())
 
     def _improves(self) -> bool:
@@ -135,6 +139,10 @@ class Bidiagonal:
     def answer(self) -> Vector:
         """See `Process`."""
         return np.asarray(self.base + self.system.right * self.move)
+
+    def left_over(self) -> Vector:
+        """See `Process`."""
+        return self.residual
 
     def _set_out(self) -> bool:
         self.u = self.residual / self.beta

@@ -1,0 +1,197 @@
+"""How far a point is from the goal, for next to nothing: the MSPBE in a norm of few rows, and its statistical floor.
+
+The norm of C^-1 takes n dim^2 operations, as much as half of LSTD. For a residual g that does not depend on which rows
+are drawn, g' C_m^-1 g with C_m from m > dim random rows is g' C^-1 g times a number near m / (m - dim), the same for
+every g, with a relative error of about sqrt(2 / (m - dim)). So ratios of such norms, of the MSPBE to that of theta = 0
+or to its floor, are known well from few rows for each feature.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from valuate import gathering, metric
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from valuate.problem import Problem
+
+    Vector = NDArray[np.float64]
+
+#: Rows for each feature in the norm, and rows at least.
+ROWS_A_FEATURE, FEWEST = 3, 2000
+#: Multiply-adds up to which all rows are taken for the norm: some hundredths of a second.
+CHEAP = 2e9
+#: Rows from which the floor is estimated.
+LOOKED_AT = 1024
+#: What is estimated is to be so much better than asked for.
+MARGIN = 0.9
+
+
+class Gauge:
+    """Measures points of a problem against a goal.
+
+    Parameters
+    ----------
+    problem : Problem
+    tolerance : float, optional
+        The relative residual to be reached. None: statistical accuracy instead.
+    standard_errors : float
+        How far the optimiser may stay from the answer of the log, in standard errors: the MSPBE may be the square of
+        this times its floor.
+    rng : numpy.random.Generator
+        Draws rows.
+    """
+
+    def __init__(
+        self, problem: Problem, tolerance: float | None, standard_errors: float, rng: np.random.Generator
+    ) -> None:
+        self.problem, self.tolerance, self.standard_errors, self.rng = problem, tolerance, standard_errors, rng
+        #: Row visits that were made for measuring.
+        self.visits = 0
+        #: The norm that is measured in: that of C^-1, from all rows or some, or of its diagonal.
+        self.sampled = 0
+        self.floor = np.nan
+        self._metric: metric.Metric | None = None
+        self._rows: _Looked | None = None
+        self._start: float | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether the norm is that of C^-1: where a matrix fits, and a tolerance is not in its diagonal by definition."""
+        problem = self.problem
+        return problem.dim <= metric.MOST_DIM and (self.tolerance is None or problem.measures_exactly)
+
+    @property
+    def norm(self) -> str:
+        """The norm in words."""
+        if not self.exact:
+            return "diag(C)^-1"
+        return f"C^-1 (estimated from {self.sampled:,} rows)" if self.sampled else "C^-1"
+
+    def coarse(self, size: float, theta: Vector) -> float:
+        """The distance from the goal in the norm of diag(C)^-1, for a residual of this length in it: 1 is there."""
+        if self.tolerance is not None:
+            return size / (MARGIN * self.tolerance * self._diagonal(self.problem.b))
+        rows = self._looked()
+        rough = rows.floor(theta, self.problem.n_rows, rows.lengths(metric.unit_scale(self.problem.diagonal)))
+        return float(size / (MARGIN * self.standard_errors * np.sqrt(2 * rough))) if rough > 0 else np.inf
+
+    def fine(self, residual: Vector, theta: Vector) -> float:
+        """The distance from the goal in the gauge's own norm, for a residual b - A theta: 1 is there."""
+        size = self._size(residual)
+        if self.tolerance is not None:
+            whole = self.whole()
+            return size / (MARGIN * self.tolerance * whole) if whole > 0 else np.inf
+        rows = self._looked()
+        if not self.exact:
+            lengths = rows.lengths(metric.unit_scale(self.problem.diagonal))
+        else:
+            lengths = rows.white_lengths(self._norm())
+        self.floor = rows.floor(theta, self.problem.n_rows, lengths)
+        return float(size / (MARGIN * self.standard_errors * np.sqrt(2 * self.floor))) if self.floor > 0 else np.inf
+
+    def relative(self, residual: Vector) -> float:
+        """The relative residual in the gauge's norm."""
+        whole = self.whole()
+        return self._size(residual) / whole if whole > 0 else 0.0
+
+    def whole(self) -> float:
+        """The size of b in the gauge's norm."""
+        if self._start is None:
+            self._start = self._size(self.problem.b)
+        return self._start
+
+    def _size(self, residual: Vector) -> float:
+        return self._norm().norm(residual) if self.exact else self._diagonal(residual)
+
+    def _diagonal(self, residual: Vector) -> float:
+        return float(np.linalg.norm(residual * metric.unit_scale(self.problem.diagonal)))
+
+    def _norm(self) -> metric.Metric:
+        if self._metric is None:
+            self._metric = self._from_all() if self._all_are_cheap() else self._from_some()
+        return self._metric
+
+    def _all_are_cheap(self) -> bool:
+        problem = self.problem
+        if problem.knows("metric") or problem.knows("C"):
+            return True
+        few = problem.n_rows <= 2 * max(FEWEST, ROWS_A_FEATURE * problem.dim)
+        return few or problem.rows.n_stored * problem.dim**2 <= CHEAP
+
+    def _from_all(self) -> metric.Metric:
+        if not self.problem.knows("metric"):
+            self.visits += self.problem.n_rows
+        return self.problem.metric()
+
+    def _from_some(self) -> metric.Metric:
+        """From random rows; from all where some features have no weight in these, or C is singular."""
+        problem, size = self.problem, max(FEWEST, ROWS_A_FEATURE * self.problem.dim)
+        order = problem.rows.subset(size, self.rng)
+        upper = np.zeros((problem.dim, problem.dim), order="F")
+        for block in self._blocks(order):
+            upper = gathering.add_square(upper, block)
+        self.visits += size
+        c = gathering.mirrored(upper)
+        c[np.diag_indices(problem.dim)] += problem.ridge
+        found = metric.from_matrix(c) or metric.from_rows(self._blocks(order, last=True), problem.dim)
+        if found.rank < np.count_nonzero(problem.diagonal):
+            return self._from_all()
+        self.sampled = size
+        return found
+
+    def _blocks(self, order: NDArray[np.int32], *, last: bool = False) -> Iterator[NDArray[np.float64]]:
+        """Rows X with X'X = C of these rows; the ridge's in the ``last``."""
+        rows, ridge = self.problem.rows, self.problem.ridge
+        for first in range(0, len(order), FEWEST):
+            phi, _, _, weights = rows.at(order[first : first + FEWEST])
+            phi = phi.toarray() if rows.is_sparse else phi
+            scale = np.sqrt((1.0 if weights is None else weights[:, None]) / len(order))
+            yield phi * scale
+        if last and ridge > 0:
+            yield np.sqrt(ridge) * np.eye(self.problem.dim)
+
+    def _looked(self) -> _Looked:
+        if self._rows is None:
+            n = self.problem.n_rows
+            order = np.arange(n, dtype=np.int32) if n <= LOOKED_AT else self.problem.rows.subset(LOOKED_AT, self.rng)
+            self._rows = _Looked(*self.problem.rows.at(order))
+            self.visits += len(order)
+        return self._rows
+
+
+class _Looked:
+    """Rows whose errors and lengths give an estimate of the floor."""
+
+    def __init__(self, phi: object, following: object, record: NDArray[np.void], weights: Vector | None) -> None:
+        self.phi, self.following, self.record = phi, following, record
+        self._lengths: dict[str, Vector] = {}
+
+    def floor(self, theta: Vector, n_rows: int, lengths: Vector) -> float:
+        """1/2 mean((w rho tdError)^2 phi' C^-1 phi) / n."""
+        errors = self.record["scale"] * (
+            self.phi @ theta - self.record["discount"] * (self.following @ theta) - self.record["reward"]  # type: ignore[operator]
+        )
+        return 0.5 * float(np.mean(np.square(errors) * lengths)) / n_rows
+
+    def lengths(self, scale: Vector) -> Vector:
+        """phi' diag(C)^-1 phi of each row."""
+        if "diagonal" not in self._lengths:
+            phi, squares = self.phi, np.square(scale)
+            squared = phi.power(2) if hasattr(phi, "power") else np.square(phi)  # type: ignore[call-overload]
+            self._lengths["diagonal"] = np.asarray(squared @ squares)
+        return self._lengths["diagonal"]
+
+    def white_lengths(self, norm: metric.Metric) -> Vector:
+        """phi' C^-1 phi of each row."""
+        if "white" not in self._lengths:
+            phi = self.phi.toarray() if hasattr(self.phi, "toarray") else self.phi
+            white = norm.whiten(np.asarray(phi).T)
+            self._lengths["white"] = np.einsum("ij,ij->j", white, white)
+        return self._lengths["white"]

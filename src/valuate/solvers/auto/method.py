@@ -1,0 +1,343 @@
+"""`Auto`: the method by what each would cost, the end by what the log can tell, and another method where one stalls."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from valuate import _checks
+from valuate.problem import Problem
+from valuate.solution import Solution, Status, Trace
+from valuate.solvers.auto import costs
+from valuate.solvers.auto.gauge import Gauge
+from valuate.solvers.auto.race import Race
+from valuate.solvers.direct import LSTD
+from valuate.solvers.gcr import GCR
+from valuate.solvers.iterating import Iteration
+from valuate.solvers.krylov import GMRES, LSMR
+from valuate.solvers.methods import GTD2, TD
+from valuate.solvers.preconditioning import MOST_DIM, ROWS_A_FEATURE
+from valuate.solvers.request import Callback, Request, require_problem
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Vector = NDArray[np.float64]
+
+#: Passes where no budget is given: what is given up on before that has stalled.
+PASSES = 1000.0
+#: A direct solve that takes as long as this many passes, or so many seconds, is not worth avoiding.
+AT_ONCE, INSTANT = 5.0, 2e-3
+#: With a budget of fewer passes than this, products are too few to be of use.
+FEW = 8.0
+#: A subsample as a preconditioner pays where there are so many times its rows.
+PAYS = 5
+#: Rows for each feature that a part of the log must have to be solved directly in place of the whole.
+PART = 5
+#: Seconds of a direct solve that are acceptable where a budget leaves no other way to an answer as good.
+ACCEPTED = 60.0
+#: Share of the free memory for the vectors that GMRES keeps.
+KEPT = 0.25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Auto:
+    """Chooses the method by itself, and ends where the log can tell no more.
+
+    With a ``tolerance`` it goes on until the relative residual is that. Without, it stops at statistical accuracy:
+    where the MSPBE is at most the square of ``standard_errors`` times the floor that the noise of finitely many rows leaves
+    (`valuate.floor`), estimated from the rows. The closing message says in a line what was chosen and why, and
+    ``solution.solver`` is the solver that gave the answer.
+
+    Parameters
+    ----------
+    standard_errors : float
+        How far the answer may stay from that of the log, in standard errors of the latter. At .1 an interval of 95%
+        still covers 94.9%.
+
+    Notes
+    -----
+    In order:
+
+    1. A budget below one pass: LSTD on as many rows, drawn at random, where that is at least 5 a feature and quick;
+       else TD over them, averaged.
+    2. LSTD, where it takes as long as five passes at most: tables, few features.
+    3. A budget of a few passes: LSTD within a minute, else TD, averaged; where that diverges, GTD2.
+    4. GMRES, with the inverse of A from some of the rows as preconditioner where these are a fifth of all at most. Its
+       residual tells when it would be there; as soon as LSTD would be there first, and fits in memory, that takes over.
+    5. Where GMRES stalls: LSTD if it fits in memory, else GCR around stochastic epochs, else LSMR.
+
+    What LSTD would cost is counted and calibrated by a few products of matrices, some milliseconds, once.
+    """
+
+    standard_errors: float = 0.1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "standard_errors", _checks.number("standard_errors", self.standard_errors, above=0.0))
+
+    def solve(
+        self,
+        problem: Problem,
+        *,
+        passes: float | None = None,
+        epochs: int | None = None,
+        tolerance: float | None = None,
+        record: float | str | None = None,
+        seed: int | np.random.Generator = 0,
+        theta: ArrayLike | None = None,
+        omega: ArrayLike | None = None,
+        callback: Callback | None = None,
+    ) -> Solution:
+        """Solve A theta = b as well as the log can tell, or to a tolerance.
+
+        Takes the arguments of every solver; 1000 passes when no budget is given. ``theta`` is where iterations begin,
+        ``omega`` makes no difference.
+
+        Returns
+        -------
+        Solution
+            CONVERGED at statistical accuracy, or where the tolerance is met.
+        """
+        require_problem(problem)
+        if passes is None and epochs is None:
+            passes = PASSES
+        request = Request(passes, epochs, tolerance, record, seed, theta, omega, callback)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+            return _Choice(self, problem, request).solve()
+
+
+class _Choice:
+    """One call of `Auto.solve`: stages, each a solver at work, and what they cost together."""
+
+    def __init__(self, method: Auto, problem: Problem, request: Request) -> None:
+        self.method, self.problem, self.request = method, problem, request
+        self.rng: np.random.Generator = request.seed
+        self.theta, self.omega = request.start(problem)
+        self.stages: list[Solution] = []
+        #: Why the solver of each stage was chosen.
+        self.reasons: list[str] = []
+        self.setup_visits = 0
+        self.began = time.perf_counter()
+
+    def solve(self) -> Solution:
+        """Choose, run, and choose again where that was not it."""
+        problem, budget = self.problem, self.budget
+        if budget == 0.0 or not problem.rows.any_reward():
+            return self._run(GMRES(), "nothing has to be solved" if budget else "the budget is empty")
+        if budget < 1.0:
+            return self._within_a_pass(budget)
+        began = time.perf_counter()
+        self.setup_visits += problem.preparing_visits()
+        known = problem.knows("b")
+        if not problem.b.any():
+            return self._run(GMRES(), "nothing has to be solved")
+        a_pass = np.inf if known else time.perf_counter() - began
+        rival = costs.direct(problem, 0.0)
+        if rival.fits and rival.seconds <= INSTANT:
+            return self._directly(f"it takes {_ms(rival.seconds)} here")
+        if known:
+            began = time.perf_counter()
+            problem.times_A(problem.b)
+            a_pass = time.perf_counter() - began
+        rival = costs.direct(problem, a_pass)
+        if rival.fits and rival.seconds <= AT_ONCE * a_pass:
+            return self._directly(f"it takes {_ms(rival.seconds)}, a pass over the rows {_ms(a_pass)}")
+        if budget < FEW:
+            if rival.fits and rival.seconds <= ACCEPTED:
+                return self._directly(f"a budget of {budget:g} passes is too little for products")
+            return self._by_steps(f"a budget of {budget:g} passes is too little for products")
+        return self._by_products(rival, a_pass)
+
+    @property
+    def budget(self) -> float:
+        """Passes that are left; infinite where the budget is in epochs."""
+        if self.request.epochs is not None:
+            return np.inf if self.request.epochs > 0 else 0.0
+        return float(self.request.passes) - sum(stage.passes for stage in self.stages)
+
+    def _gauge(self) -> Gauge:
+        return Gauge(self.problem, self.request.tolerance, self.method.standard_errors, self.rng)
+
+    def _by_products(self, rival: costs.Direct, a_pass: float) -> Solution:
+        """GMRES in a race with LSTD."""
+        problem, dim = self.problem, self.problem.dim
+        few = dim <= MOST_DIM and problem.n_rows >= PAYS * ROWS_A_FEATURE * dim
+        method = GMRES(memory=max(64.0, KEPT * costs.free_memory() / 2**20))
+        if few:
+            method = replace(method, preconditioner="subsample")
+        gauge = self._gauge()
+        race = Race(gauge, rival.seconds if rival.fits else np.inf)
+        why = f"a pass takes {_ms(a_pass)} and LSTD {_direct(rival)}"
+        found = self._iterate(method, why, race, gauge)
+        if race.given_up:
+            left = race.remaining()
+            ahead = f"GMRES would take {_ms(left)} more" if np.isfinite(left) else "the residual no longer falls"
+            return self._directly(
+                f"after {found.epochs} products {ahead}, badly conditioned as A is, and LSTD {_direct(rival)}"
+            )
+        if found.status in (Status.STALLED, Status.SINGULAR):
+            if rival.fits:
+                return self._directly(f"GMRES stalled at a relative residual of {found.relative_residual:.1g}")
+            return self._after_a_stall(found, gauge)
+        return self._finished()
+
+    def _after_a_stall(self, found: Solution, gauge: Gauge) -> Solution:
+        """Without the room for matrices."""
+        best = found
+        for method in (GCR(), LSMR()):
+            if self.budget < 3:
+                break
+            why = f"{type(best.solver).__name__} stalled at a relative residual of {best.relative_residual:.1g}"
+            self.theta = best.theta
+            found = self._iterate(method, why, Race(gauge, np.inf), gauge)
+            if found.status is Status.CONVERGED:
+                return self._finished()
+            if found.relative_residual < best.relative_residual:
+                best = found
+        return self._finished(best)
+
+    def _iterate(self, method: Any, why: str, race: Race, gauge: Gauge) -> Solution:
+        """A stage of a method that follows the residual, watched."""
+        request = replace(self.request, theta=self.theta, omega=self.omega, seed=self.rng)
+        if request.epochs is None:
+            request.passes = self.budget
+        # What is asked for is looked at by the race.
+        aimless = replace(request, tolerance=None)
+        run = Iteration(method, self.problem, aimless, race)
+        run.ending.exact = gauge.exact and self.problem.knows("metric")
+        found = run.go()
+        self._keep(found, why)
+        if found.status is Status.CONVERGED and race.distance <= 1:
+            self.stages[-1] = replace(found, message=self._reached(found, gauge))
+        self.setup_visits += gauge.visits
+        gauge.visits = 0
+        return self.stages[-1]
+
+    def _reached(self, found: Solution, gauge: Gauge) -> str:
+        passes = f"after {found.passes:.4g} passes"
+        residual = f"relative residual {found.relative_residual:.2g} in the norm of {gauge.norm}"
+        if self.request.tolerance is not None:
+            return f"Converged: {residual} {passes}."
+        size = 0.5 * (found.relative_residual * gauge.whole()) ** 2
+        return (
+            f"Converged at statistical accuracy: the MSPBE is {size / gauge.floor:.2g} of its floor, {residual}, "
+            f"{passes}."
+        )
+
+    def _directly(self, why: str) -> Solution:
+        request = self.request
+        found = LSTD().solve(
+            self.problem,
+            passes=None if request.epochs is not None else max(1.0, self.budget),
+            epochs=None if request.epochs is None else max(1, request.epochs),
+            record=request.record,
+            tolerance=request.tolerance if self.problem.rows.n_stored * self.problem.dim**2 <= 2e9 else None,
+            seed=self.rng,
+            callback=request.callback,
+        )
+        self._keep(found, why)
+        return self._finished()
+
+    def _within_a_pass(self, budget: float) -> Solution:
+        """Less than a pass: the direct solution of some rows, or steps over them."""
+        problem = self.problem
+        size = round(budget * problem.n_rows)
+        if size == 0:
+            return self._run(GMRES(), "the budget is empty")
+        part = Problem(problem.rows.part(problem.rows.subset(size, self.rng)), ridge=problem.ridge)
+        rival = costs.direct(part, 0.0)
+        if not (size >= PART * problem.dim and rival.fits and rival.seconds <= ACCEPTED):
+            return self._by_steps(f"a budget of {budget:g} passes is too little for products")
+        found = LSTD().solve(part)
+        self.setup_visits += problem.measuring_visits(exact=problem.measures_exactly)
+        relative = problem.relative_residual(found.theta)
+        message = (
+            f"Spent its budget of {budget:g} passes: solved directly on {size:,} rows drawn at random, "
+            f"relative residual {relative:.2g} on all of them."
+        )
+        met = self.request.tolerance is not None and relative <= self.request.tolerance
+        status = Status.CONVERGED if met else Status.BUDGET_SPENT
+        if found.status is Status.SINGULAR:
+            status, message = found.status, f"On {size:,} rows drawn at random: {found.message}"
+        found = replace(
+            found, status=status, message=message, relative_residual=relative, row_visits=size,
+            passes=size / problem.n_rows, epochs=0, setup_visits=0, tolerance=self.request.tolerance,
+        )  # fmt: skip
+        self._keep(found, f"so few rows are solved in {_ms(rival.seconds)}")
+        return self._finished()
+
+    def _by_steps(self, why: str) -> Solution:
+        """Single steps, averaged; where TD diverges, GTD2 from its best point."""
+        found = self._run(TD(average=True, sampling="log", decay=0.5), why, finish=False)
+        if found.status is Status.DIVERGED and self.budget > 0:
+            self.theta = found.theta
+            self._run(GTD2(average=True), "TD diverged", finish=False)
+        return self._finished()
+
+    def _run(self, solver: Any, why: str, *, finish: bool = True) -> Solution:
+        """A stage of a solver that needs no watching."""
+        request = self.request
+        found = solver.solve(
+            self.problem,
+            passes=None if request.epochs is not None else max(0.0, self.budget),
+            epochs=request.epochs,
+            tolerance=request.tolerance,
+            record=request.record,
+            seed=self.rng,
+            theta=self.theta,
+            omega=self.omega,
+            callback=request.callback,
+        )
+        self._keep(found, why)
+        return self._finished() if finish else found
+
+    def _keep(self, found: Solution, why: str) -> None:
+        self.stages.append(found)
+        self.reasons.append(f"{type(found.solver).__name__}, for {why}")
+
+    def _finished(self, answer: Solution | None = None) -> Solution:
+        """The last stage's answer, with the cost of all and the reasons."""
+        answer = self.stages[-1] if answer is None else answer
+        visits = sum(stage.row_visits for stage in self.stages)
+        reasons = "; then ".join(self.reasons)
+        return replace(
+            answer,
+            message=f"{answer.message} Chosen: {reasons}.",
+            row_visits=visits,
+            setup_visits=self.setup_visits + sum(stage.setup_visits for stage in self.stages),
+            passes=visits / self.problem.n_rows,
+            epochs=sum(stage.epochs for stage in self.stages),
+            seconds=time.perf_counter() - self.began,
+            trace=_joined([stage.trace for stage in self.stages], self.problem.n_rows),
+            tolerance=self.request.tolerance,
+        )
+
+
+def _joined(traces: list[Trace], n_rows: int) -> Trace:
+    """One trace of several, one after the other."""
+    if len(traces) == 1:
+        return traces[0]
+    parts: dict[str, list[Any]] = {name: [] for name in ("epoch", "row_visits", "seconds", "mspbe")}
+    before = dict.fromkeys(parts, 0.0)
+    for trace in traces:
+        for name, values in parts.items():
+            values.append(getattr(trace, name) + (0.0 if name == "mspbe" else before[name]))
+        for name in ("epoch", "row_visits", "seconds"):
+            if len(trace):
+                before[name] = float(parts[name][-1][-1])
+    joined = {name: np.concatenate(values) for name, values in parts.items()}
+    visits = joined["row_visits"].astype(np.int64)
+    return Trace(joined["epoch"].astype(np.int64), visits, visits / n_rows, joined["seconds"], joined["mspbe"])
+
+
+def _ms(seconds: float) -> str:
+    return costs.seconds(seconds)
+
+
+def _direct(rival: costs.Direct) -> str:
+    if rival.fits:
+        return f"about {costs.seconds(rival.seconds)}"
+    return f"does not fit: {rival}"
