@@ -182,7 +182,12 @@ def test_sparse_matrices_of_other_numbers(kind):
         ),
         ([True, False, True, True], InputTypeError, "A mask becomes indices with np.flatnonzero."),
         ([0, 1, 2, 2**70], InputTypeError, "must be integers and has dtype object"),
-        (["a", "b", "c", "d"], InputTypeError, "must be integers and has dtype <U1"),
+        (np.array([0, 1, 2, 3], object), InputTypeError, "has dtype object. Convert them with .astype(np.int64)."),
+        (
+            ["a", "b", "c", "d"],
+            InputTypeError,
+            "must be integers and has dtype <U1. Names become indices with np.unique(names, return_inverse=True).",
+        ),
         (
             [[0], [1], [2], [3]],
             InputError,

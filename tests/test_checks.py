@@ -386,6 +386,8 @@ def test_whole():
         _checks.whole("epochs", 0, low=1)
     with refuses(InputTypeError, "epochs must be a whole number (int), not a float 3.0. Write 3."):
         _checks.whole("epochs", 3.0)
+    with pytest.raises(InputTypeError, match=r"not a float 1e\+300\.$"):
+        _checks.whole("epochs", 1e300)
     with refuses(InputTypeError, "epochs must be a whole number (int), not a float nan."):
         _checks.whole("epochs", float("nan"))
     with refuses(InputTypeError, "epochs must be a whole number (int), not a bool True."):

@@ -208,7 +208,9 @@ def indices(name: str, value: ArrayLike, n_rows: int | None, upper: int) -> NDAr
     """One index a row, in [0, upper), shape (n_rows,); an integer array passes as it is, of whatever width."""
     array = one_a_row(name, value, n_rows)
     if array.dtype.kind not in "iu":
-        advice = " Convert them with .astype(np.int64)." if array.dtype.kind == "f" else ""
+        advice = " Convert them with .astype(np.int64)." if array.dtype.kind in "fO" else ""
+        if array.dtype.kind in "SUT":
+            advice = " Names become indices with np.unique(names, return_inverse=True)."
         if array.dtype.kind == "b":
             advice = " A mask becomes indices with np.flatnonzero."
         raise InputTypeError(f"{name} must be integers and has dtype {array.dtype}.{advice}")
@@ -243,7 +245,9 @@ def number(
 def whole(name: str, value: Any, *, low: int | None = None) -> int:
     """One whole number, at least `low`. Floats are refused even where they are whole, as they are for indices."""
     if isinstance(value, bool | np.bool_ | float | np.floating):
-        advice = f" Write {int(value)}." if not isinstance(value, bool | np.bool_) and float(value).is_integer() else ""
+        # Beyond 2^53 a float is not the number that was meant.
+        exact = not isinstance(value, bool | np.bool_) and abs(value) < 2**53 and float(value).is_integer()
+        advice = f" Write {int(value)}." if exact else ""
         raise InputTypeError(f"{name} must be a whole number (int), not {_kind(value)} {value}.{advice}")
     try:
         answer = operator.index(value)
