@@ -10,6 +10,7 @@ NAMES = [
     "BatchingSVRG",
     "BiCGSTAB",
     "Certificate",
+    "Findings",
     "GCR",
     "GMRES",
     "GTD",
@@ -18,6 +19,7 @@ NAMES = [
     "InputTypeError",
     "LSMR",
     "LSTD",
+    "LinearValue",
     "MissingPartError",
     "Moments",
     "PrecisionWarning",
@@ -35,6 +37,11 @@ NAMES = [
     "Transitions",
     "ValuateError",
     "ValuateWarning",
+    "compare_policies",
+    "cross_score",
+    "episode_folds",
+    "inspect",
+    "load_model",
     "ridge_path",
 ]
 NOT_LOADED = "numba scipy sklearn pandas typer rich threadpoolctl gymnasium pyarrow altair minari ray jax torch".split()

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
         ValuateError,
         ValuateWarning,
     )
+    from valuate.estimator import LinearValue, compare_policies, cross_score, episode_folds, load_model
+    from valuate.inspecting import Findings, inspect
     from valuate.problem import Problem
     from valuate.solution import Solution, Status, Trace
     from valuate.solvers import (
@@ -55,6 +57,7 @@ __all__ = [
     "BatchingSVRG",
     "BiCGSTAB",
     "Certificate",
+    "Findings",
     "GCR",
     "GMRES",
     "GTD",
@@ -63,6 +66,7 @@ __all__ = [
     "InputTypeError",
     "LSMR",
     "LSTD",
+    "LinearValue",
     "MissingPartError",
     "Moments",
     "PrecisionWarning",
@@ -80,6 +84,11 @@ __all__ = [
     "Transitions",
     "ValuateError",
     "ValuateWarning",
+    "compare_policies",
+    "cross_score",
+    "episode_folds",
+    "inspect",
+    "load_model",
     "ridge_path",
 ]
 
@@ -94,6 +103,8 @@ _MODULES = {
         "ValuateError",
         "ValuateWarning",
     ),
+    "valuate.estimator": ("LinearValue", "compare_policies", "cross_score", "episode_folds", "load_model"),
+    "valuate.inspecting": ("Findings", "inspect"),
     "valuate.problem": ("Problem",),
     "valuate.solution": ("Solution", "Status", "Trace"),
     "valuate.solvers": (
