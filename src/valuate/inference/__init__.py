@@ -13,6 +13,18 @@ What an interval covers, and what not: docs/intervals.md.
 
 from valuate.inference.comparing import compare
 from valuate.inference.fixed_point import policy_value
+from valuate.inference.returns import baselines, doubly_robust, logged_return, pdis, weighted_is
 from valuate.inference.value import Difference, PolicyValue, Standing
 
-__all__ = ["Difference", "PolicyValue", "Standing", "compare", "policy_value"]
+__all__ = [
+    "Difference",
+    "PolicyValue",
+    "Standing",
+    "baselines",
+    "compare",
+    "doubly_robust",
+    "logged_return",
+    "pdis",
+    "policy_value",
+    "weighted_is",
+]

@@ -54,8 +54,9 @@ def run(fit: Any, influence: Vector, active: NDArray[np.intp], share: Vector, dr
         return Bootstrap((weights - 1.0) @ influence * np.sqrt(count / max(1, count - 1)), False)
     pieces = deletion.Pieces(fit.problem, system, fit.draws, fit.theta, fit.errors, share)
     states = deletion.States(system, fit.draws, fit.states, fit.theta)
-    cores, pulls = map(np.array, zip(*(pieces.of(g) for g in active), strict=True))
-    flat = cores.reshape(count, -1)
+    found = [pieces.of(first, last) for first, last in pieces.chunks()]
+    flat = np.concatenate([cores for cores, _ in found])[active].reshape(count, -1)
+    pulls = np.concatenate([pulls for _, pulls in found])[active]
     changes = np.empty(draws)
     for k in range(draws):
         weights = rng.standard_exponential(count)

@@ -18,11 +18,15 @@ if TYPE_CHECKING:
 
     Vector = NDArray[np.float64]
     Matrix = NDArray[np.float64]
+    Cube = NDArray[np.float64]
+    Flags = NDArray[np.bool_]
 
 #: Multiply-adds up to which draws are left out one by one.
 WORK = 2e10
 #: Draws at most: each costs a system of its own.
 DRAWS = 20_000
+#: Up to this rank the systems of many draws are solved together, while their entries are so many.
+SMALL, TOGETHER = 64, 1 << 20
 #: Smallest reciprocal condition of what is left for which it is solved.
 TRUSTED = 1e-12
 #: Share of the initial features that what is left may miss, and count as rounding.
@@ -72,20 +76,37 @@ def deleted(
     """
     pieces = Pieces(problem, dense, clusters, theta, errors, share)
     states = States(dense, clusters, initial, theta)
-    out, needed = first_order.copy(), []
-    for g in range(clusters.count):
-        core, pull = pieces.of(g)
-        asked, change = states.without(g)
-        y = _solved((dense.core - core).T, asked)
-        if y is None:
-            needed.append(g)
-        else:
-            out[g] = change + float(y @ pull)
+    out = first_order.copy()
+    needed: list[int] = []
+    for first, last in pieces.chunks():
+        cores, pulls = pieces.of(first, last)
+        asked, changes = states.without(first, last)
+        found, known = _solved(np.swapaxes(dense.core - cores, 1, 2), asked)
+        out[first:last] = np.where(known, changes + np.einsum("gk,gk->g", found, pulls), out[first:last])
+        needed.extend(first + np.flatnonzero(~known))
     return Deleted(out, np.array(needed, dtype=np.intp))
 
 
-def _solved(core: Matrix, asked: Vector) -> Vector | None:
-    """y with core y = asked; None where there is none."""
+def _solved(cores: Cube, asked: Matrix) -> tuple[Matrix, Flags]:
+    """The y with core y = asked of each draw, (m, k); and where there is one."""
+    out, known = np.zeros_like(asked), np.zeros(len(asked), bool)
+    if cores.shape[1] <= SMALL:
+        try:
+            inverse = np.linalg.inv(cores)
+        except np.linalg.LinAlgError:  # one of them is singular: each by itself
+            pass
+        else:
+            sizes = np.abs(cores).sum(axis=1).max(axis=1) * np.abs(inverse).sum(axis=1).max(axis=1)
+            known = sizes < 1 / TRUSTED
+            out[known] = (inverse[known] @ asked[known, :, None])[:, :, 0]
+    for g in np.flatnonzero(~known):
+        y = _solved_alone(cores[g], asked[g])
+        if y is not None:
+            out[g], known[g] = y, True
+    return out, known
+
+
+def _solved_alone(core: Matrix, asked: Vector) -> Vector | None:
     factors, pivots, info = la.lapack.dgetrf(core)
     if info == 0 and la.lapack.dgecon(factors, np.abs(core).sum(axis=0).max())[0] > TRUSTED:
         return np.asarray(la.lapack.dgetrs(factors, pivots, asked)[0])
@@ -108,14 +129,37 @@ class Pieces:
         self.ridge_core = e * dense.lefts(dense.rights(np.eye(dense.dim)).T).T if e > 0 else None
         self.ridge_pull = e * dense.lefts(theta[None])[0]
 
-    def of(self, g: int) -> tuple[Matrix, Vector]:
-        """The parts of the draw ``g``: (k, k) and (k,)."""
-        rows = self.order[self.edges[g] : self.edges[g + 1]]
+    def chunks(self) -> list[tuple[int, int]]:
+        """The draws cut into pieces whose matrices fit in the cache."""
+        k = max(1, len(self.ridge_pull))
+        if k > SMALL:
+            return [(g, g + 1) for g in range(len(self.edges) - 1)]
+        entries = (np.arange(len(self.edges)) + self.edges) * k**2
+        edges = [0]
+        while edges[-1] < len(self.edges) - 1:
+            most = int(np.searchsorted(entries, entries[edges[-1]] + TOGETHER, side="right")) - 1
+            edges.append(max(most, edges[-1] + 1))
+        return list(zip(edges[:-1], edges[1:], strict=True))
+
+    def of(self, first: int, last: int) -> tuple[Cube, Matrix]:
+        """The parts of the draws from ``first`` to ``last``: (m, k, k) and (m, k)."""
+        edges = self.edges[first : last + 1] - self.edges[first]
+        rows = self.order[self.edges[first] : self.edges[last]]
         left, right, scale = self.table.of(rows)
-        core = (left * scale[:, None]).T @ right / self.n
+        right *= scale[:, None]
+        own = self.errors[rows]
+        k = left.shape[1]
+        cores, pulls = np.empty((last - first, k, k)), np.empty((last - first, k))
+        for g, (begin, end) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)):
+            part = left[begin:end]
+            np.matmul(part.T, right[begin:end], out=cores[g])
+            np.matmul(own[begin:end], part, out=pulls[g])
+        cores /= self.n
+        pulls /= self.n
+        share = self.share[first:last]
         if self.ridge_core is not None:
-            core += self.share[g] * self.ridge_core
-        return core, left.T @ self.errors[rows] / self.n - self.share[g] * self.ridge_pull
+            cores += share[:, None, None] * self.ridge_core
+        return cores, pulls - share[:, None] * self.ridge_pull
 
 
 class States:
@@ -137,12 +181,10 @@ class States:
             summed = gather @ initial.rows
             self.features = dense.rights(summed.toarray() if sp.issparse(summed) else np.asarray(summed))
 
-    def without(self, g: int) -> tuple[Vector, float]:
-        """The mean features without the states of a draw, (k,); and how far their value is from the old mean's."""
-        rest = 1.0 - self.weights[g]
-        if rest == 1.0:
-            return self.mean, 0.0
-        return (self.mean - self.features[g]) / rest, float(self.values[g]) / rest
+    def without(self, first: int, last: int) -> tuple[Matrix, Vector]:
+        """The mean features without the states of each draw, (m, k); and how far the old mean's value is above."""
+        rest = 1.0 - self.weights[first:last]
+        return (self.mean - self.features[first:last]) / rest[:, None], self.values[first:last] / rest
 
     def under(self, weights: Vector) -> tuple[Vector, float]:
         """The mean features where the draws' weights are multiplied by these, (k,); and the value of that change."""

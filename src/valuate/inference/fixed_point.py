@@ -307,7 +307,7 @@ class _Answer:
 def source(problem: Problem, draws: Clusters, kind: str) -> Source:
     """What identifies the log, the draws and the question."""
     rows = scores.in_memory(problem)
-    log = clusters.digest(rows.records["reward"], rows.weights)
+    log = clusters.digest(rows.records["reward"])
     return Source(log, draws.digest(), float(rows.records["discount"].max()), kind)
 
 

@@ -31,7 +31,7 @@ class Standing(Enum):
 class Source(NamedTuple):
     """What a number was computed from, so that two of them are compared only where that makes sense."""
 
-    #: Digest of the rows' rewards and weights.
+    #: Digest of the rows' rewards.
     log: bytes
     #: Digest of what counts as one draw.
     clusters: bytes
@@ -114,7 +114,10 @@ class PolicyValue:
             low, high = self.interval
             lines += [
                 ("standard error", f"{self.standard_error:.3g}, from {draws}"),
-                (f"{self.confidence:.4g} interval", f"{low:.6g} to {high:.6g} (t with {self.degrees:.4g} degrees)"),
+                (
+                    f"{100 * self.confidence:g}% interval",
+                    f"{low:.6g} to {high:.6g} (t with {self.degrees:.4g} degrees)",
+                ),
             ]
         if self.estimator == "fixed point" and np.isfinite(self.standard_error):
             share = self.optimisation_error / self.standard_error if self.standard_error > 0 else 0.0
@@ -169,7 +172,7 @@ class Difference:
         lines = [
             ("difference", f"{self.value:.6g} ({self.first:.6g} minus {self.second:.6g})"),
             ("standard error", f"{self.standard_error:.3g}, {how} {self.episodes:,} {self.method}"),
-            (f"{self.confidence:.4g} interval", f"{low:.6g} to {high:.6g} (t with {self.degrees:.4g} degrees)"),
+            (f"{100 * self.confidence:g}% interval", f"{low:.6g} to {high:.6g} (t with {self.degrees:.4g} degrees)"),
         ]
         width = max(len(name) for name, _ in lines)
         return "\n".join(["Difference", *(f"  {name:{width}}  {text}" for name, text in lines), *self.notes])

@@ -1,0 +1,286 @@
+"""How often intervals cover: many simulated logs of whole episodes, whose exact answer is known.
+
+::
+
+    python -m valuate.experiments.coverage            # the table of docs/intervals.md, some minutes
+    python -m valuate.experiments.coverage --logs 200 --only off-policy
+
+Every log is a new draw of the same process. The interval of each comes from the functions that users call.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from valuate import inference
+from valuate.environments import Garnet
+from valuate.environments._alias import AliasTables
+from valuate.environments.tabular import TabularMDP
+from valuate.errors import PrecisionWarning
+from valuate.problem import Problem
+from valuate.solvers import LSTD
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float64]
+
+#: Logs simulated together.
+TOGETHER = 50
+
+
+class Log(NamedTuple):
+    """Columns of whole episodes, in order."""
+
+    states: NDArray[np.int64]
+    rewards: Vector
+    next_states: NDArray[np.int64]
+    terminated: NDArray[np.bool_]
+    ratios: Vector | None
+    episodes: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One line of the table.
+
+    Attributes
+    ----------
+    name, what : str
+        What the line is called, and what is simulated.
+    process : TabularMDP
+        With its `limit`, its `behaviour` and its `target`.
+    episodes : int
+        In a log.
+    covered : {"true value", "fixed point"}
+        What counts as covered. Both are the same where the features can hold the true values.
+    options : dict
+        Passed to `policy_value`.
+    """
+
+    name: str
+    what: str
+    process: TabularMDP
+    episodes: int
+    covered: str = "true value"
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def truth(self) -> float:
+        """The exact answer: of the mean start state."""
+        process = self.process
+        if self.covered == "true value":
+            return float(process.start @ process.values())
+        return float(process.start @ process.table @ process.fixed_point())
+
+
+class Outcome(NamedTuple):
+    """What came out for one setting."""
+
+    setting: Setting
+    logs: int
+    covered: int
+    #: Intervals without bounds: the log did not determine the value.
+    refused: int
+    #: Mean half width, and the standard deviation of the estimates.
+    reach: float
+    spread: float
+    bias: float
+    seconds: float
+
+    @property
+    def coverage(self) -> float:
+        """The share of the logs, whose value was determined, that was covered."""
+        return self.covered / max(1, self.logs - self.refused)
+
+
+def simulate(process: TabularMDP, count: int, rng: np.random.Generator) -> Log:
+    """``count`` whole episodes, each until its end or the time limit."""
+    assert process.limit is not None
+    acting = AliasTables(process.behaviour)
+    target = process.behaviour if process.target is None else process.target
+    ratio = np.divide(target, process.behaviour, out=np.zeros_like(target), where=process.behaviour > 0)
+    alive, states = np.arange(count), process.reset(count, rng)
+    columns: list[tuple[Any, ...]] = []
+    for _ in range(process.limit):
+        actions = acting.draw(states, rng)
+        after, rewards, ended = process.step(states, actions, rng)
+        columns.append((states, rewards, after, ended, ratio[states, actions], alive))
+        alive, states = alive[~ended], after[~ended]
+        if not len(alive):
+            break
+    merged = [np.concatenate(column) for column in zip(*columns, strict=True)]
+    order = np.argsort(merged[5], kind="stable")
+    state, reward, after, ended, ratios, episode = (column[order] for column in merged)
+    return Log(state, reward, after, ended, None if process.target is None else ratios, episode)
+
+
+def logs(setting: Setting, count: int, rng: np.random.Generator) -> Iterator[Log]:
+    """``count`` independent logs of the setting."""
+    for first in range(0, count, TOGETHER):
+        some = min(TOGETHER, count - first)
+        found = simulate(setting.process, some * setting.episodes, rng)
+        edges = np.searchsorted(found.episodes, np.arange(some + 1) * setting.episodes)
+        for a, b in zip(edges[:-1], edges[1:], strict=True):
+            yield found.part(a, b)
+
+
+def measure(setting: Setting, count: int, seed: int = 0) -> Outcome:
+    """Simulate ``count`` logs and count the intervals that cover."""
+    start, truth, process = time.perf_counter(), setting.truth(), setting.process
+    values, reaches, covered, refused = [], [], 0, 0
+    for log in logs(setting, count, np.random.default_rng(seed)):
+        problem = Problem.from_table(
+            process.table,
+            log.states,
+            log.rewards,
+            log.next_states,
+            discount=process.discount,
+            terminated=log.terminated,
+            ratios=log.ratios,
+            episodes=log.episodes,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrecisionWarning)
+            found = inference.policy_value(problem, LSTD().solve(problem), **dict(_asked(setting, log)))
+        if not np.isfinite(found.standard_error):
+            refused += 1
+            continue
+        low, high = found.interval
+        covered += low <= truth <= high
+        values.append(found.value)
+        reaches.append((high - low) / 2)
+    spread = float(np.std(values)) if values else np.nan
+    bias = float(np.mean(values)) - truth if values else np.nan
+    reach = float(np.mean(reaches)) if values else np.nan
+    return Outcome(setting, count, covered, refused, reach, spread, bias, time.perf_counter() - start)
+
+
+def _asked(setting: Setting, log: Log) -> Iterator[tuple[str, Any]]:
+    for name, value in setting.options:
+        if name == "initial" and value == "start":
+            yield "initial", setting.process.start @ setting.process.table
+        else:
+            yield name, value
+
+
+# What is simulated.
+
+
+def garnet(states: int, steps: int, *, discount: float = 0.9, seed: int = 1, ends: float = 0.0) -> TabularMDP:
+    """A Garnet problem with indicator features, a random behaviour and a time limit.
+
+    With ``ends`` every step ends the process with that chance.
+    """
+    base = Garnet(states, 3, 3, 5, discount, seed=seed)
+    p, after = base.probabilities, np.broadcast_to(base.successors, base.probabilities.shape)
+    if ends:
+        p = np.concatenate([(1 - ends) * p, np.full((*p.shape[:2], 1), ends)], axis=2)
+        after = np.concatenate([after, np.full((*after.shape[:2], 1), states)], axis=2)
+    return TabularMDP(
+        p, base.rewards, after, discount=discount, limit=steps, behaviour=0.5 * base.random_policy(seed=3) + 0.5 / 3
+    )
+
+
+def aimed(process: TabularMDP, share: float) -> TabularMDP:
+    """The same with a target: the behaviour mixed with ``share`` of another random policy."""
+    return altered(process, target=(1 - share) * process.behaviour + share * process.random_policy(seed=9))
+
+
+def coarse(process: TabularMDP, seed: int = 5) -> TabularMDP:
+    """The same with 4 random features and a constant, which cannot hold the true values."""
+    rng = np.random.default_rng(seed)
+    table = rng.random((process.n_states, 5))
+    table[:, -1] = 1.0
+    return altered(process, table=table)
+
+
+def weathered(process: TabularMDP, stays: float = 0.97, size: float = 1.0) -> TabularMDP:
+    """The same under a weather that no feature sees: rewards are ``size`` more or less, and it seldom changes.
+
+    Its mean is 0 in every state, so that features of the visible states still hold their exact values; but the errors
+    of an episode's rows are correlated over some 2 / (1 - stays) steps.
+    """
+    n, p = process.n_states, process.probabilities
+    after = np.broadcast_to(process.successors, p.shape)
+    chances = np.array([[stays, 1 - stays], [1 - stays, stays]])
+    # State (s, h) is 2 s + h; the end stays the end.
+    wide = np.concatenate([np.kron(p, chances[:, None, [h]]) for h in (0, 1)], axis=2)
+    led = np.concatenate([np.repeat(np.where(after == n, 2 * n, 2 * after + h), 2, axis=0) for h in (0, 1)], axis=2)
+    rewards = np.repeat(np.broadcast_to(process.rewards, p.shape), 2, axis=0)
+    rewards = np.concatenate([rewards, rewards], axis=2) + np.tile([size, -size], n)[:, None, None]
+    doubled = {
+        name: None if policy is None else np.repeat(policy, 2, axis=0)
+        for name, policy in (("behaviour", process.behaviour), ("target", process.target))
+    }
+    return TabularMDP(
+        wide,
+        rewards,
+        led,
+        discount=process.discount,
+        table=np.repeat(process.table, 2, axis=0),
+        start=np.repeat(process.start / 2, 2),
+        limit=process.limit,
+        **doubled,  # type: ignore[arg-type]
+    )
+
+
+def altered(process: TabularMDP, **changes: Any) -> TabularMDP:
+    """A copy with other settings."""
+    kept = {
+        name: getattr(process, name)
+        for name in (
+            "probabilities",
+            "rewards",
+            "successors",
+            "discount",
+            "table",
+            "start",
+            "limit",
+            "behaviour",
+            "target",
+        )
+    }
+    given = kept | changes
+    return TabularMDP(given.pop("probabilities"), given.pop("rewards"), given.pop("successors"), **given)
+
+
+def settings() -> list[Setting]:
+    """The lines of the table."""
+    on = garnet(20, 40)
+    off = aimed(on, 0.6)
+    slow = weathered(on)
+    mixed = altered(weathered(garnet(20, 40)), target=None)
+    ending = garnet(20, 200, ends=0.03)
+    out: list[Setting] = []
+
+    def add(name: str, what: str, process: TabularMDP, sizes: tuple[int, ...] = (20, 50, 200), **more: Any) -> None:
+        covered = more.pop("covered", "true value")
+        out.extend(Setting(name, what, process, size, covered, tuple(more.items())) for size in sizes)
+
+    add("on-policy", "tabular, episodes of 40 steps", on)
+    add("off-policy", f"tabular, ratios up to {_most(off):.2g}", off)
+    add("ending", "tabular, episodes of random lengths", ending)
+    add("ending off-policy", "the same, off-policy", aimed(ending, 0.6))
+    add("slow", "tabular, slow hidden weather", slow)
+    add("slow off-policy", "the same, off-policy", weathered(off))
+    add("slow, by rows", "rows taken for independent", slow, (50,), episodes="rows", initial="start")
+    add("misspecified", "5 features", coarse(on), covered="fixed point")
+    add("misspecified off-policy", "5 features", coarse(off), covered="fixed point")
+    add("misspecified slow", "5 features", coarse(slow), covered="fixed point")
+    long = altered(slow, limit=4000)
+    add("one chain", "4,000 steps, slow hidden weather, blocks", long, (1,), initial="start")
+    add("one chain, by rows", "rows taken for independent", long, (1,), episodes="rows", initial="start")
+    heavy = altered(on, target=on.random_policy(seed=9) ** 8 / (on.random_policy(seed=9) ** 8).sum(1, keepdims=True))
+    add("heavy ratios", f"tabular, ratios up to {_most(heavy):.2g}", heavy)
+    return out
+
+
+def _most(process: TabularMDP) -> float:
+    assert process.target is not None
+    return float((process.target / process.behaviour).max())
