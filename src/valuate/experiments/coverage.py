@@ -45,6 +45,11 @@ class Log(NamedTuple):
     ratios: Vector | None
     episodes: NDArray[np.int64]
 
+    def part(self, first: int, last: int) -> Log:
+        """The rows from ``first`` to ``last``."""
+        columns: list[Any] = [None if column is None else column[first:last] for column in self]
+        return Log(*columns)
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:
@@ -226,26 +231,14 @@ def weathered(process: TabularMDP, stays: float = 0.97, size: float = 1.0) -> Ta
         table=np.repeat(process.table, 2, axis=0),
         start=np.repeat(process.start / 2, 2),
         limit=process.limit,
-        **doubled,  # type: ignore[arg-type]
+        **doubled,
     )
 
 
 def altered(process: TabularMDP, **changes: Any) -> TabularMDP:
     """A copy with other settings."""
-    kept = {
-        name: getattr(process, name)
-        for name in (
-            "probabilities",
-            "rewards",
-            "successors",
-            "discount",
-            "table",
-            "start",
-            "limit",
-            "behaviour",
-            "target",
-        )
-    }
+    names = ("probabilities", "rewards", "successors", "discount", "table", "start", "limit", "behaviour", "target")
+    kept = {name: getattr(process, name) for name in names}
     given = kept | changes
     return TabularMDP(given.pop("probabilities"), given.pop("rewards"), given.pop("successors"), **given)
 
@@ -255,7 +248,6 @@ def settings() -> list[Setting]:
     on = garnet(20, 40)
     off = aimed(on, 0.6)
     slow = weathered(on)
-    mixed = altered(weathered(garnet(20, 40)), target=None)
     ending = garnet(20, 200, ends=0.03)
     out: list[Setting] = []
 
