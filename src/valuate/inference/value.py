@@ -111,13 +111,9 @@ class PolicyValue:
         if self.standing is Standing.UNDETERMINED:
             lines.append(("interval", "without bounds: the log does not determine the value"))
         else:
-            low, high = self.interval
             lines += [
                 ("standard error", f"{self.standard_error:.3g}, from {draws}"),
-                (
-                    f"{100 * self.confidence:g}% interval",
-                    f"{low:.6g} to {high:.6g} (t with {self.degrees:.4g} degrees)",
-                ),
+                _line(self),
             ]
         if self.estimator == "fixed point" and np.isfinite(self.standard_error):
             share = self.optimisation_error / self.standard_error if self.standard_error > 0 else 0.0
@@ -167,17 +163,22 @@ class Difference:
         return {**out, "standard_error": _plain(self.standard_error), "interval": _plain(self.interval)}
 
     def __repr__(self) -> str:
-        low, high = self.interval
         how = "paired by" if self.paired else "from independent logs,"
         lines = [
             ("difference", f"{self.value:.6g} ({self.first:.6g} minus {self.second:.6g})"),
             ("standard error", f"{self.standard_error:.3g}, {how} {self.episodes:,} {self.method}"),
-            (f"{100 * self.confidence:g}% interval", f"{low:.6g} to {high:.6g} (t with {self.degrees:.4g} degrees)"),
+            _line(self),
         ]
         width = max(len(name) for name, _ in lines)
         return "\n".join(["Difference", *(f"  {name:{width}}  {text}" for name, text in lines), *self.notes])
 
     __str__ = __repr__
+
+
+def _line(number: PolicyValue | Difference) -> tuple[str, str]:
+    low, high = number.interval
+    text = f"{low:.6g} to {high:.6g} (t with {number.degrees:.4g} degrees)"
+    return f"{100 * number.confidence:g}% interval", text
 
 
 def student(value: float, error: float, degrees: float, confidence: float) -> tuple[float, float]:
