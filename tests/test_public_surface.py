@@ -42,9 +42,13 @@ NAMES = [
     "episode_folds",
     "inspect",
     "load_model",
+    "read",
     "ridge_path",
+    "write",
 ]
-NOT_LOADED = "numba scipy sklearn pandas typer rich threadpoolctl gymnasium pyarrow altair minari ray jax torch".split()
+NOT_LOADED = (
+    "numba scipy sklearn pandas polars typer rich threadpoolctl gymnasium pyarrow h5py altair minari ray jax torch"
+).split()
 
 
 def in_a_new_process(code: str) -> str:

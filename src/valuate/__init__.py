@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from valuate.estimator import LinearValue, compare_policies, cross_score, episode_folds, load_model
     from valuate.inspecting import Findings, inspect
+    from valuate.io import read, write
     from valuate.problem import Problem
     from valuate.solution import Solution, Status, Trace
     from valuate.solvers import (
@@ -89,7 +90,9 @@ __all__ = [
     "episode_folds",
     "inspect",
     "load_model",
+    "read",
     "ridge_path",
+    "write",
 ]
 
 _MODULES = {
@@ -105,6 +108,7 @@ _MODULES = {
     ),
     "valuate.estimator": ("LinearValue", "compare_policies", "cross_score", "episode_folds", "load_model"),
     "valuate.inspecting": ("Findings", "inspect"),
+    "valuate.io": ("read", "write"),
     "valuate.problem": ("Problem",),
     "valuate.solution": ("Solution", "Status", "Trace"),
     "valuate.solvers": (
