@@ -220,6 +220,7 @@ class TestEnds:
         given = columns()
         log = changed(terminated=np.roll(given["terminated"], 1), truncated=np.roll(given["truncated"], 1))
         assert codes(log)[0] == "ends-late"
+        assert codes(log) == ["ends-late"]  # and not what follows from it
         found = inspect(log)[0]
         assert (found.severity, found.where) == ("wrong", "row 0, episode 0")
         assert found.message.startswith("30 of 30 flags terminated or truncated stand on the first row")

@@ -93,7 +93,7 @@ def _interleaved(look: Look, aligned: Matches) -> Finding | None:
                 Severity.WARNING,
                 "interleaved",
                 f"Rows of {copies} recordings alternate: the next state is the state {copies} rows on in "
-                f"{share(found, 1)} of the rows.",
+                f"{share(found, 1)} of the rows." + (" (Or next states come one row early.)" if copies == 2 else ""),
                 "row 0",
                 "The values are right, but episodes are not known. Give episodes=, one label a row, and sort by it.",
             )

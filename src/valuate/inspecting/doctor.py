@@ -48,6 +48,9 @@ CHECKS: tuple[Callable[[Look], Iterator[Finding]], ...] = (
     sizes.discounted_away,
 )
 
+#: Findings that are but the consequence of another.
+EXPLAINS = {"ends-late": ("goes-on", "reset-as-next", "row-after-end", "unflagged-ends")}
+
 
 def inspect(
     log: Transitions,
@@ -115,6 +118,9 @@ def inspect(
         part = features(look, feature_map, ridge, _checks.whole("seed", seed, low=0))
         known |= part.facts
         found += part.findings
+    seen = {one.code for one in found}
+    known_cause = {code for cause, codes in EXPLAINS.items() if cause in seen for code in codes}
+    found = [one for one in found if one.code not in known_cause]
     found = [replace(one, severity=Severity.NOTE) if one.code in accepted else one for one in found]
     return Findings(ordered(iter(found)), known)
 
