@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from oracle import Oracle
-from valuate import GCR, LSTD, Problem, Status
+from valuate import GCR, LSTD, Auto, Problem, Status
 from valuate.errors import InputError, InputTypeError, SolverError
 from valuate.solvers.iterating import Iterative
 
@@ -174,8 +174,8 @@ def noisy(layout: str) -> Case:
 
 
 def is_direct(solver: Any) -> bool:
-    """Whether a solver takes no steps: its budget, seed and starting point make no difference."""
-    return isinstance(solver, LSTD)
+    """Whether a solver takes no steps here: its seed, starting point and any budget of a pass make no difference."""
+    return isinstance(solver, LSTD | Auto)
 
 
 def is_iterative(solver: Any) -> bool:

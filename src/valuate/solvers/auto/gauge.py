@@ -31,6 +31,9 @@ CHEAP = 2e9
 LOOKED_AT = 1024
 #: What is estimated is to be so much better than asked for.
 MARGIN = 0.9
+#: The floor at a point counts for no more than so many times that at 0: weights that run away where A is close to
+#: singular make errors, and with them the floor, as large as one likes.
+MOST = 10.0
 
 
 class Gauge:
@@ -63,7 +66,7 @@ class Gauge:
 
     @property
     def exact(self) -> bool:
-        """Whether the norm is that of C^-1: where a matrix fits, and a tolerance is not in its diagonal by definition."""
+        """Whether the norm is that of C^-1: where a matrix fits, and a tolerance is not by definition in diag(C)."""
         problem = self.problem
         return problem.dim <= metric.MOST_DIM and (self.tolerance is None or problem.measures_exactly)
 
@@ -175,10 +178,12 @@ class _Looked:
 
     def floor(self, theta: Vector, n_rows: int, lengths: Vector) -> float:
         """1/2 mean((w rho tdError)^2 phi' C^-1 phi) / n."""
-        errors = self.record["scale"] * (
-            self.phi @ theta - self.record["discount"] * (self.following @ theta) - self.record["reward"]  # type: ignore[operator]
+        scale, rewards = self.record["scale"], self.record["reward"]
+        steps = self.phi @ theta - self.record["discount"] * (self.following @ theta)  # type: ignore[operator]
+        at_point, at_zero = (
+            0.5 * float(np.mean(np.square(scale * errors) * lengths)) / n_rows for errors in (steps - rewards, rewards)
         )
-        return 0.5 * float(np.mean(np.square(errors) * lengths)) / n_rows
+        return min(at_point, MOST * at_zero)
 
     def lengths(self, scale: Vector) -> Vector:
         """phi' diag(C)^-1 phi of each row."""

@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 
 #: Passes where no budget is given: what is given up on before that has stalled.
 PASSES = 1000.0
-#: A direct solve that takes as long as this many passes, or so many seconds, is not worth avoiding.
-AT_ONCE, INSTANT = 5.0, 2e-3
+#: A direct solve that takes as long as this many passes is not worth avoiding.
+AT_ONCE = 5.0
+#: Operations of a direct solve that is taken at once, some milliseconds: no matter how fast the machine is.
+SMALL = 5e8
 #: With a budget of fewer passes than this, products are too few to be of use.
 FEW = 8.0
 #: A subsample as a preconditioner pays where there are so many times its rows.
@@ -43,13 +45,18 @@ ACCEPTED = 60.0
 KEPT = 0.25
 
 
+#: Steps for a small budget, and the share of it in which they have to prove that they converge.
+_STEPS = TD(average=True, sampling="log", decay=0.5)
+TRIAL = 0.1
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Auto:
     """Chooses the method by itself, and ends where the log can tell no more.
 
     With a ``tolerance`` it goes on until the relative residual is that. Without, it stops at statistical accuracy:
-    where the MSPBE is at most the square of ``standard_errors`` times the floor that the noise of finitely many rows leaves
-    (`valuate.floor`), estimated from the rows. The closing message says in a line what was chosen and why, and
+    where the MSPBE is at most the square of ``standard_errors`` times the floor that the noise of finitely many rows
+    leaves (`valuate.floor`), estimated from the rows. The closing message says in a line what was chosen and why, and
     ``solution.solver`` is the solver that gave the answer.
 
     Parameters
@@ -65,12 +72,15 @@ class Auto:
     1. A budget below one pass: LSTD on as many rows, drawn at random, where that is at least 5 a feature and quick;
        else TD over them, averaged.
     2. LSTD, where it takes as long as five passes at most: tables, few features.
-    3. A budget of a few passes: LSTD within a minute, else TD, averaged; where that diverges, GTD2.
+    3. A budget of a few passes: LSTD within a minute, else TD, averaged, if a tenth of the budget
+       makes the residual smaller; if not, GTD2.
     4. GMRES, with the inverse of A from some of the rows as preconditioner where these are a fifth of all at most. Its
        residual tells when it would be there; as soon as LSTD would be there first, and fits in memory, that takes over.
     5. Where GMRES stalls: LSTD if it fits in memory, else GCR around stochastic epochs, else LSMR.
 
-    What LSTD would cost is counted and calibrated by a few products of matrices, some milliseconds, once.
+    What LSTD would cost is counted and calibrated by a few products of matrices, some milliseconds, once. So beyond
+    problems of a few milliseconds the choice depends on the machine, and on what else it does; two runs then agree to
+    the accuracy that was asked for, and bit for bit with the solver of the first, ``solution.solver``.
     """
 
     standard_errors: float = 0.1
@@ -136,8 +146,8 @@ class _Choice:
             return self._run(GMRES(), "nothing has to be solved")
         a_pass = np.inf if known else time.perf_counter() - began
         rival = costs.direct(problem, 0.0)
-        if rival.fits and rival.seconds <= INSTANT:
-            return self._directly(f"it takes {_ms(rival.seconds)} here")
+        if rival.fits and rival.operations <= SMALL:
+            return self._directly("that is a matter of milliseconds")
         if known:
             began = time.perf_counter()
             problem.times_A(problem.b)
@@ -178,11 +188,9 @@ class _Choice:
             return self._directly(
                 f"after {found.epochs} products {ahead}, badly conditioned as A is, and LSTD {_direct(rival)}"
             )
-        if found.status in (Status.STALLED, Status.SINGULAR):
-            if rival.fits:
-                return self._directly(f"GMRES stalled at a relative residual of {found.relative_residual:.1g}")
-            return self._after_a_stall(found, gauge)
-        return self._finished()
+        if found.status in (Status.STALLED, Status.SINGULAR) and rival.fits:
+            return self._directly(f"GMRES stalled at a relative residual of {found.relative_residual:.1g}")
+        return self._after_a_stall(found, gauge) if found.status is Status.STALLED else self._finished()
 
     def _after_a_stall(self, found: Solution, gauge: Gauge) -> Solution:
         """Without the room for matrices."""
@@ -193,7 +201,7 @@ class _Choice:
             why = f"{type(best.solver).__name__} stalled at a relative residual of {best.relative_residual:.1g}"
             self.theta = best.theta
             found = self._iterate(method, why, Race(gauge, np.inf), gauge)
-            if found.status is Status.CONVERGED:
+            if found.status in (Status.CONVERGED, Status.SINGULAR):
                 return self._finished()
             if found.relative_residual < best.relative_residual:
                 best = found
@@ -270,19 +278,23 @@ class _Choice:
         return self._finished()
 
     def _by_steps(self, why: str) -> Solution:
-        """Single steps, averaged; where TD diverges, GTD2 from its best point."""
-        found = self._run(TD(average=True, sampling="log", decay=0.5), why, finish=False)
-        if found.status is Status.DIVERGED and self.budget > 0:
-            self.theta = found.theta
+        """Single steps, averaged: TD while that makes the residual smaller, else GTD2."""
+        whole = self.budget
+        trial = self._run(_STEPS, why, finish=False, passes=TRIAL * whole)
+        if not _helped(trial):
             self._run(GTD2(average=True), "TD diverged", finish=False)
-        return self._finished()
+            return self._finished()
+        self.theta = trial.theta
+        found = self._run(_STEPS, "the rest of the budget, as it converges", finish=False)
+        return self._finished(found if _helped(found) else trial)
 
-    def _run(self, solver: Any, why: str, *, finish: bool = True) -> Solution:
+    def _run(self, solver: Any, why: str, *, finish: bool = True, passes: float | None = None) -> Solution:
         """A stage of a solver that needs no watching."""
         request = self.request
+        left = max(0.0, self.budget) if passes is None else passes
         found = solver.solve(
             self.problem,
-            passes=None if request.epochs is not None else max(0.0, self.budget),
+            passes=None if request.epochs is not None else left,
             epochs=request.epochs,
             tolerance=request.tolerance,
             record=request.record,
@@ -314,6 +326,11 @@ class _Choice:
             trace=_joined([stage.trace for stage in self.stages], self.problem.n_rows),
             tolerance=self.request.tolerance,
         )
+
+
+def _helped(found: Solution) -> bool:
+    """Whether a run ended nearer than the value 0 everywhere."""
+    return found.status is not Status.DIVERGED and found.relative_residual < 1
 
 
 def _joined(traces: list[Trace], n_rows: int) -> Trace:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 EARLY, SHARE = 6, 0.25
 #: A run is given up where what is left of it would take this many times as long as a direct solve.
 SLOWER = 1.0
-#: A carried residual below this share of b is believed only after the rows have been asked.
-BELIEVED = 1e-6
+#: After a point that looked good and was not the next look comes so many times later.
+PATIENCE = 1.25
 #: Between looks in the coarse norm the run goes on for this share of its iterations.
 SPACING = 0.1
 
@@ -73,11 +73,12 @@ class Race:
         self.distance = self.gauge.fine(residual, theta)
         if self.distance > 1:
             return False
-        if self.gaps[-1] < BELIEVED:
-            residual = run.problem.residual(theta)
-            run.setup_visits += run.problem.n_rows
-            self.distance = self.gauge.fine(residual, theta)
+        # What is carried along may be off by rounding where A is close to singular: the rows have the last word.
+        residual = run.problem.residual(theta)
+        run.setup_visits += run.problem.n_rows
+        self.distance = self.gauge.fine(residual, theta)
         if self.distance > 1:
+            self.next_look = max(self.next_look, int(PATIENCE * len(self.gaps)))
             return False
         run.ending.judged = theta, self.gauge.relative(residual)
         return True

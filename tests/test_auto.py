@@ -1,0 +1,283 @@
+"""Auto: what it chooses and why, where it ends, and that what it says is so."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import battery
+import honest
+from battery import LAYOUTS, case
+from valuate import GMRES, LSTD, Auto, Problem, Status
+from valuate.environments import BairdStar, RandomMDP
+from valuate.errors import InputError
+from valuate.floor import floor
+from valuate.solvers.auto import costs, method
+from valuate.solvers.auto.gauge import Gauge
+
+
+def trajectory(n=6000, dim=60, seed=0, power=0.5, **options):
+    """A slow path whose columns mix directions of power-law sizes."""
+    rng = np.random.default_rng(seed)
+    path = rng.normal(size=(n + 1, dim))
+    for t in range(n):
+        path[t + 1] = 0.9 * path[t] + 0.4 * path[t + 1]
+    mix, _ = np.linalg.qr(rng.normal(size=(dim, dim)))
+    path = (path * np.arange(1, dim + 1) ** -power) @ mix
+    rewards = path[:-1] @ rng.normal(size=dim) + rng.normal(size=n)
+    return Problem.from_arrays(path[:-1], rewards, path[1:], **{"discount": 0.9, **options})
+
+
+@pytest.fixture
+def slow_direct(monkeypatch):
+    """A machine on which solving directly takes a given number of seconds, or does not fit."""
+
+    def set_to(seconds, *, fits=True):
+        monkeypatch.setattr(method, "SMALL", 0.0)
+        monkeypatch.setattr(costs, "direct", lambda problem, a_pass: costs.Direct(seconds, 8e15, fits, operations=1e18))
+
+    return set_to
+
+
+# ---- the checks of every solver that make sense for one that takes other solvers
+
+
+CHECKS = [
+    battery.check_one_seed_is_one_path,
+    battery.check_no_reward_is_no_value,
+    battery.check_what_makes_no_sense_is_refused,
+    battery.check_it_is_a_value,
+    battery.check_pickle_and_copy,
+]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("check", CHECKS, ids=[check.__name__.removeprefix("check_") for check in CHECKS])
+def test_battery(check, layout):
+    check(Auto(), layout)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("tolerance", [None, 1e-9])
+def test_the_answer_is_that_of_the_matrices(layout, tolerance):
+    given = case(layout, n=300, dim=9, ridge=0.01, ratios=True, weights=True)
+    solution = Auto().solve(given.problem, tolerance=tolerance).require()
+    np.testing.assert_allclose(solution.theta, given.oracle.solve(), rtol=1e-8, atol=1e-8)
+    assert solution.solver == LSTD() and "Chosen: LSTD, for that is a matter of milliseconds." in solution.message
+
+
+# ---- where it ends
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0])
+@pytest.mark.parametrize("standard_errors", [0.1, 1.0])
+def test_statistical_accuracy_is_what_it_says(slow_direct, power, standard_errors):
+    slow_direct(1e9)
+    problem = trajectory(power=power)
+    solution = Auto(standard_errors=standard_errors).solve(problem).require()
+    assert type(solution.solver) is GMRES and "at statistical accuracy" in solution.message
+    true = floor(problem, LSTD().solve(problem).theta).value
+    ratio = problem.mspbe(solution.theta) / true
+    assert 1e-4 * standard_errors**2 < ratio <= 1.1 * standard_errors**2
+    said = float(solution.message.split("the MSPBE is ")[1].split(" of its floor")[0])
+    assert said == pytest.approx(ratio, rel=0.2)
+
+
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-5, 1e-9])
+def test_a_tolerance_is_met(slow_direct, tolerance):
+    slow_direct(1e9)
+    problem = trajectory(power=1.0)
+    solution = Auto().solve(problem, tolerance=tolerance).require()
+    true = problem.relative_residual(solution.theta, exact=True)
+    assert true <= tolerance and (tolerance < 1e-8 or true > 0.01 * tolerance)
+    assert solution.relative_residual == pytest.approx(true, rel=0.1) and solution.tolerance == tolerance
+
+
+@pytest.mark.parametrize("weights", [False, True])
+def test_few_rows_measure_as_well_as_all(monkeypatch, weights):
+    """The gauge's norm of some rows against the exact one, at points that are not special."""
+    monkeypatch.setattr("valuate.solvers.auto.gauge.CHEAP", 0.0)
+    rng = np.random.default_rng(5)
+    problem = trajectory(n=20_000, dim=100, power=1.0, weights=rng.uniform(0.5, 2.0, 20_000) if weights else None)
+    gauge = Gauge(Problem(problem.rows), None, 1.0, rng)  # one that knows no matrix
+    theta = LSTD().solve(problem).theta
+    for size in (1.0, 0.01):
+        point = theta + size * rng.normal(size=100)
+        residual = problem.residual(point)
+        distance = gauge.fine(residual, point)
+        assert gauge.sampled == 2000
+        exact = np.sqrt(problem.mspbe(point) / floor(problem, point).value) / 0.9
+        assert distance == pytest.approx(exact, rel=0.15)
+        assert gauge.relative(residual) == pytest.approx(problem.relative_residual(point, exact=True), rel=0.05)
+
+
+def test_a_singular_norm_is_measured_by_all_rows(monkeypatch):
+    monkeypatch.setattr("valuate.solvers.auto.gauge.CHEAP", 0.0)
+    rng = np.random.default_rng(0)
+    phi = rng.normal(size=(9000, 20))
+    phi[:, 7] = phi[:, 3]
+    phi[:, 9] = 0.0
+    phi[4321, 9] = 1.0  # one row that random ones miss
+    problem = Problem.from_arrays(phi, rng.normal(size=9000), np.roll(phi, -1, 0), discount=0.5)
+    gauge = Gauge(problem, 1e-6, 0.1, rng)
+    residual = problem.residual(rng.normal(size=20))
+    assert gauge.relative(residual) == pytest.approx(problem.relative_size(residual, exact=True))
+    assert gauge.sampled == 0 and gauge.norm == "C^-1"
+
+
+def test_many_features_are_measured_in_the_diagonal(slow_direct):
+    slow_direct(1e9, fits=False)
+    rng = np.random.default_rng(0)
+    phi = sp.random_array((8000, 5000), density=0.002, rng=rng, format="csr")
+    problem = Problem.from_arrays(phi, rng.normal(size=8000), phi[rng.permutation(8000)], discount=0.9, ridge=1e-3)
+    solution = Auto().solve(problem, tolerance=1e-7).require()
+    assert "in the norm of diag(C)^-1" in solution.message and "8,000,000 GB" not in solution.message
+    assert "LSTD does not fit: 8e+03 TB of matrices" in solution.message or "LSTD does not fit" in solution.message
+    assert problem.relative_residual(solution.theta) <= 1e-7
+
+
+# ---- what it chooses, in words
+
+
+def test_tables_are_solved_directly():
+    env = RandomMDP(seed=0)
+    problem = Problem.from_transitions(env.collect(50_000, seed=1), env.features, discount=0.95)
+    solution = Auto().solve(problem).require()
+    assert solution.solver == LSTD() and solution.row_visits == 50_000 and "Chosen: LSTD" in solution.message
+
+
+def test_a_direct_solve_of_a_few_passes_is_taken(slow_direct):
+    slow_direct(0.0)
+    solution = Auto().solve(trajectory()).require()
+    assert solution.solver == LSTD() and "a pass over the rows" in solution.message
+
+
+def test_a_slow_race_is_won_by_the_direct_solve(slow_direct):
+    slow_direct(1e-4)
+    problem = trajectory(power=2.0, discount=0.999)
+    found = method.AT_ONCE
+    method.AT_ONCE = 0.0
+    try:
+        solution = Auto().solve(problem, tolerance=1e-10).require()
+    finally:
+        method.AT_ONCE = found
+    assert solution.solver == LSTD() and solution.relative_residual <= 1e-10
+    assert "then LSTD, for after" in solution.message and "badly conditioned" in solution.message
+    assert solution.row_visits > problem.n_rows and solution.epochs > 1
+
+
+def test_a_preconditioner_from_few_rows_where_there_are_many(slow_direct):
+    slow_direct(1e9)
+    solution = Auto().solve(trajectory(n=20_000, dim=20), tolerance=1e-8).require()
+    assert solution.solver.preconditioner == "subsample" and solution.row_visits <= 20 * 20_000
+
+
+def test_without_room_an_inconsistent_system_is_called_singular(slow_direct):
+    slow_direct(1e9, fits=False)
+    seeds = [seed for seed in range(200) if honest.draw(seed, 40).kind == "inconsistent"][:4]
+    for seed in seeds:
+        given = honest.draw(seed, 40)
+        truth = honest.judge(given, np.zeros(given.phi.shape[1]))
+        if truth.least < 1e-6:
+            continue
+        solution = Auto().solve(given.problem(), tolerance=1e-8)
+        assert solution.status in (Status.SINGULAR, Status.STALLED)
+        assert "Chosen: GMRES" in solution.message and "no solution" in solution.message + solution.message
+        assert solution.status is Status.SINGULAR
+
+
+def test_an_inconsistent_system_is_called_singular():
+    rng = np.random.default_rng(0)
+    phi = rng.normal(size=(400, 6))
+    phi[:, -1] = 1.0
+    solution = Auto().solve(Problem.from_arrays(phi, rng.normal(size=400) + 1, 1.0 * phi, discount=1.0))
+    assert solution.status is Status.SINGULAR and "no solution" in solution.message
+
+
+@pytest.mark.parametrize("passes", [0.2, 0.7])
+def test_less_than_a_pass_solves_a_part(passes):
+    problem = trajectory(dim=12)
+    solution = Auto().solve(problem, passes=passes)
+    assert solution.row_visits == round(passes * problem.n_rows) and solution.status is Status.BUDGET_SPENT
+    assert "rows drawn at random" in solution.message and "Chosen: LSTD, for so few rows" in solution.message
+    assert solution.relative_residual == pytest.approx(problem.relative_residual(solution.theta))
+    assert solution.relative_residual < 0.5
+    assert_seeded = [Auto().solve(problem, passes=passes, seed=seed).theta for seed in (0, 0, 1)]
+    np.testing.assert_array_equal(assert_seeded[0], assert_seeded[1])
+    assert (assert_seeded[0] != assert_seeded[2]).any()
+
+
+def test_a_small_budget_without_room_takes_averaged_steps(slow_direct):
+    slow_direct(1e9, fits=False)
+    problem = trajectory(dim=12)
+    for passes in (0.5, 3.0):
+        solution = Auto().solve(problem, passes=passes)
+        assert type(solution.solver).__name__ == "TD" and solution.solver.average
+        assert f"a budget of {passes:g} passes is too little for products" in solution.message
+        assert solution.row_visits == passes * problem.n_rows and solution.relative_residual < 0.5
+
+
+def test_where_steps_diverge_the_saddle_takes_over(slow_direct):
+    slow_direct(1e9, fits=False)
+    rng = np.random.default_rng(0)
+    phi = rng.normal(size=(3000, 8))
+    problem = Problem.from_arrays(phi, rng.normal(size=3000) + phi[:, 0], 3.0 * phi, discount=0.9)
+    solution = Auto().solve(problem, passes=6)
+    assert type(solution.solver).__name__ == "GTD2" and "then GTD2, for TD diverged" in solution.message
+    assert problem.relative_residual(solution.theta) < 0.2 and solution.row_visits == 6 * 3000
+
+
+@pytest.mark.parametrize("ridge", [0.0, 1e-5])
+def test_baird_star(ridge):
+    star = BairdStar()
+    problem = Problem.from_transitions(star.collect(2000, seed=0), star.features, discount=0.99, ridge=ridge)
+    solution = Auto().solve(problem, theta=[1.0, 1, 1, 1, 1, 1, 10, 1])
+    assert solution.status is Status.CONVERGED and not solution.theta.any() and "reward is 0" in solution.message
+
+
+def test_a_callback_stops_it(slow_direct):
+    slow_direct(1e9)
+    seen = []
+    solution = Auto().solve(trajectory(), callback=lambda progress: seen.append(progress) or len(seen) == 3)
+    assert len(seen) == 3 and solution.epochs == 3 and "Stopped by the callback" in solution.message
+
+
+def test_a_budget_is_kept(slow_direct):
+    slow_direct(1e9)
+    problem = trajectory(power=2.0, discount=0.999)
+    solution = Auto().solve(problem, passes=9, tolerance=1e-12, record="epoch")
+    assert solution.status is Status.BUDGET_SPENT and solution.row_visits <= 9 * problem.n_rows
+    assert len(solution.trace) == solution.epochs + 1 and (np.diff(solution.trace.row_visits) > 0).all()
+    assert not dataclasses.replace(solution).trace.mspbe[-1] > solution.trace.mspbe[0]
+
+
+def test_settings_are_checked():
+    assert Auto().standard_errors == 0.1
+    for wrong in (0.0, -1.0, np.nan):
+        with pytest.raises(InputError, match="standard_errors"):
+            Auto(standard_errors=wrong)
+
+
+# ---- it never lies
+
+
+@pytest.mark.parametrize("tolerance", [None, 1e-6])
+@pytest.mark.parametrize("way", ["free", "race", "no room"])
+def test_what_it_says_is_so(monkeypatch, way, tolerance):
+    """Problems of all kinds against dense matrices; and again where direct solves lose, or do not fit."""
+    if way != "free":
+        monkeypatch.setattr(method, "SMALL", 0.0)
+        monkeypatch.setattr(method, "AT_ONCE", 0.0)
+    if way == "no room":
+        real = costs.direct
+        monkeypatch.setattr(
+            costs, "direct", lambda problem, a_pass: dataclasses.replace(real(problem, a_pass), fits=False)
+        )
+    for seed in range(0, 78):
+        given = honest.draw(seed, 120)
+        solution = Auto().solve(given.problem(), seed=seed, tolerance=tolerance)
+        truth = honest.judge(given, solution.theta)
+        assert not honest.complaint(solution, truth, tolerance), (seed, given.kind, solution.message, truth)
+        if way != "no room":
+            assert solution.status in (Status.CONVERGED, Status.SINGULAR), (seed, given.kind, solution.message)
