@@ -105,7 +105,7 @@ def states(model: Any, X: Any) -> Any:
     if isinstance(X, Transitions):
         raise InputTypeError("predict takes states, not a log: predict(log.states).")
     if getattr(model, "_single_numbers", False) and np.ndim(X) == 1:
-        return X if model.features is not None else check_array(X, ensure_2d=False, dtype=_NUMBERS)
+        return _checks.as_array("states", X) if model.features is not None else check_array(X, ensure_2d=False)
     if model.features is None:
         return validate_data(model, X, accept_sparse="csr", dtype=_NUMBERS, reset=False)
     found = validate_data(model, X, reset=False, skip_check_array=True)

@@ -246,8 +246,6 @@ class LinearValue(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         terminated: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         ratios: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-        truncated: ArrayLike | None = None,
         actions: Any = None,
         next_actions: Any = None,
         next_probabilities: ArrayLike | None = None,

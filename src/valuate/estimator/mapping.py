@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from valuate import _checks, features
@@ -222,7 +223,8 @@ def _fitted(map: Any, states: Any, fit: bool) -> Any:
         return map
     if fit:
         copy = clone(map, safe=False)
-        return copy.fit(states) if hasattr(copy, "fit") else copy
+        # A frozen one is fitted for good, and its fit asks for a y.
+        return copy.fit(states) if hasattr(copy, "fit") and not isinstance(copy, FrozenEstimator) else copy
     try:
         check_is_fitted(map)
     except NotFittedError:

@@ -40,6 +40,10 @@ BLOCK = 1 << 16
 SEED = 20
 #: Standard deviations at which numbers are cut off, so that a far state does not make noise of all waves.
 CUT = 5.0
+#: Columns beyond which states are looked at through so many random directions.
+WIDE, NARROWED = 500, 20
+#: Entries of the states that are made dense at a time.
+ENTRIES = 1 << 23
 #: Widths of the waves, in units of the root of the number of columns.
 WIDTHS = (0.5, 1.0, 2.0)
 
@@ -75,7 +79,8 @@ class Reference:
     def of(cls, given: Given, kind: str, n_actions: int | None) -> Reference:
         """From the rows of a training log."""
         n = len(given)
-        rows = np.unique(np.linspace(0, n - 1, SAMPLE).astype(np.int64)) if n > SAMPLE else np.arange(n)
+        most = max(2 * FEW, min(SAMPLE, ENTRIES // _width(given.states)))
+        rows = np.unique(np.linspace(0, n - 1, most).astype(np.int64)) if n > most else np.arange(n)
         blocks = n_actions or 0
         states = take(given.states, rows)
         acts = kind == "action"
@@ -129,8 +134,9 @@ class Reference:
         if largest == 0.0:
             return 0.0
         log, total = given.log, Moments(ridge=0.0)
-        for first in range(0, len(given), BLOCK):
-            part = slice(first, first + BLOCK)
+        step = max(1024, min(BLOCK, ENTRIES // _width(given.states)))
+        for first in range(0, len(given), step):
+            part = slice(first, first + step)
             ratios, weights = (None if column is None else column[part] for column in (log.ratios, log.weights))
             if weights is not None and not weights.any():
                 continue
@@ -164,7 +170,9 @@ def _numbers(states: Any, actions: Any) -> Matrix | None:
     """The numbers of each state, and of each action, as a matrix; None where there are others than numbers."""
     if is_frame(states):
         states = states.to_numpy()
-    if _checks.is_sparse(states):
+    if _width(states) > WIDE:
+        states = _narrowed(states)
+    elif _checks.is_sparse(states):
         states = states.toarray()
     parts = [np.asarray(part) for part in (states, actions) if part is not None]
     try:
@@ -172,6 +180,18 @@ def _numbers(states: Any, actions: Any) -> Matrix | None:
     except (TypeError, ValueError):
         return None
     return found if np.isfinite(found).all() else None
+
+
+def _width(states: Any) -> int:
+    return max(1, int(np.prod(states.shape[1:], dtype=np.int64)))
+
+
+def _narrowed(states: Any) -> Any:
+    """Wide states by their products with a few random directions; states that are no numbers as they are."""
+    flat = states if _checks.is_sparse(states) else states.reshape(len(states), -1)
+    if flat.dtype.kind not in "biuf":
+        return states
+    return flat @ np.random.default_rng(SEED).standard_normal((flat.shape[1], NARROWED))
 
 
 def _labels(states: Any) -> NDArray[Any]:

@@ -19,6 +19,7 @@ from valuate.estimator.increments import Increments
 from valuate.estimator.mapping import Blocks, Pairs, States, apply
 from valuate.estimator.reference import Reference
 from valuate.features import StateActionBlocks
+from valuate.features._base import FeatureMap
 from valuate.solution import Solution, Status, Trace
 from valuate.summing import Moments
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 #: What a file says of itself.
 FORMAT, VERSION = "valuate model", 1
 _PARAMETERS = ("discount", "ridge", "fit_intercept", "values", "tolerance", "passes")
-_INPUT = ("n_features_in_", "_single_numbers")
+_INPUT = ("n_features_in_", "_single_numbers", "_bootstraps", "_follows")
 _SOLUTION = ("relative_residual", "row_visits", "setup_visits", "passes", "epochs", "seconds", "tolerance", "message")
 _MOMENTS = ("A", "b", "C")
 _NUMBERS = ("n_rows", "weight", "square_rewards")
@@ -65,9 +66,9 @@ def load(path: str | os.PathLike[str], kind: type, trusted: Iterable[str]) -> An
         raise InputError(f"{path} has version {held.get('version')} of the format and this library reads {VERSION}.")
     try:
         return _read(held, kind, frozenset(trusted))
+    except (InputError, InputTypeError):
+        raise
     except (KeyError, TypeError, ValueError, AttributeError, binascii.Error) as error:
-        if isinstance(error, InputError | InputTypeError) and not isinstance(error.__context__, Exception):
-            raise
         raise InputError(f"{path} is damaged: {error!r}.") from error
 
 
@@ -183,13 +184,15 @@ def _transformer(map: Any) -> dict[str, Any]:
         data = io.dumps(map)
     except Exception as error:  # whatever stops it: the model is not saved, and this says why
         raise InputTypeError(f"features of {type(map).__name__} cannot be saved: {error}") from error
+    unnamed = [name for name in io.get_untrusted_types(data=data) if "<" in name]
+    if unnamed:
+        raise InputTypeError(f"features of {type(map).__name__} cannot be saved: {unnamed[0]} has no name to find it by.")
     return {"skops": base64.b64encode(data).decode("ascii")}
 
 
 def _transformer_from(held: dict[str, Any], trusted: frozenset[str]) -> Any:
     if "valuate" in held:
-        maps: Any = features
-        return maps.load(held["valuate"])
+        return FeatureMap.from_dict(held["valuate"])
     io = _skops("Reading the features of this model")
     data = base64.b64decode(held["skops"], validate=True)
     unknown = set(io.get_untrusted_types(data=data))
