@@ -112,7 +112,10 @@ def _finish(draft: Draft, found: Ends, only: Flags, observed: bool) -> Transitio
         labels = np.cumsum(starts, dtype=np.int32)[keep]
         closes = np.append(ordering.changes(labels)[1:], True)
         truncated = truncated | (closes & ~terminated)  # the recording ended here, whatever marks it
-        columns["episodes"] = ordering.numbered(labels) if draft.episodes is None else draft.episodes[keep]
+        if draft.episodes is None:
+            columns["episodes"] = ordering.numbered(labels)
+    if draft.episodes is not None:
+        columns["episodes"] = draft.episodes if keep.all() else draft.episodes[keep]
     columns |= extras.numbers(draft, keep) | extras.actions(draft, keep, terminated)
     extras.label(draft, "states", stored.states.labels)
     return _log(draft, stored, keep, {"terminated": terminated, "truncated": truncated, **columns})
@@ -171,6 +174,8 @@ def _starts(draft: Draft, found: Ends, stored: Stored) -> Flags | None:
         if draft.layout not in ("RLDS", "Minari") and (count := int(np.count_nonzero(inside))):
             draft.notes.append(f"{count:,} rows end in the middle of an episode, as its ids have it.")
         return draft.starts
+    if draft.episodes is not None:
+        return None
     starts = np.ones(draft.n, bool)
     starts[1:] = found.ended[:-1]
     if found.complete:
@@ -261,13 +266,13 @@ def _has_last_observations(draft: Draft) -> bool:
 
 
 def _trajectories(draft: Draft, found: Ends, single: dict[str, Any]) -> Flags | None:
-    """Where SCOPE-RL's trajectories start, which all have the same number of steps."""
-    length = {plain(name): value for name, value in single.items()}.get("step_per_trajectory")
+    """Where SCOPE-RL's trajectories start, which all have the same number of steps; None where they have not."""
+    said = {plain(name): value for name, value in single.items()}
     try:
-        steps = int(length) if length is not None else 0
-    except (TypeError, ValueError):
-        steps = 0
-    if steps < 1 or draft.n % steps:
+        count, steps = int(said["n_trajectories"]), int(said["step_per_trajectory"])
+    except (KeyError, TypeError, ValueError):
+        return None
+    if steps < 1 or count * steps != draft.n:
         return None
     starts: Flags = np.arange(draft.n) % steps == 0
     starts[1:] |= found.ended[:-1]

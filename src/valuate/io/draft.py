@@ -218,6 +218,11 @@ def _put_in_order(draft: Draft) -> None:
 
 def _starts(draft: Draft) -> Flags | None:
     """Where episodes start, by labels, by what marks first and last steps, or by steps that start again."""
+    if draft.episodes is not None and ordering.apart(draft.episodes):
+        draft.notes.append(
+            "Rows of an episode lie apart, and no column says which are earlier: their order is not known."
+        )
+        return None
     starts = None if draft.episodes is None else ordering.changes(draft.episodes)
     if starts is None and draft.layout == "RLDS" and {"first", "last"} & set(draft.flags):
         starts = np.zeros(draft.n, bool)

@@ -29,7 +29,7 @@ def numbers(draft: Draft, keep: Flags) -> dict[str, Any]:
     for role in ("rewards", "ratios", "weights", "probabilities", "log_probabilities"):
         if role not in draft.numbers:
             continue
-        values, name = draft.numbers[role], draft.picks[role].names[0]
+        values, name = draft.numbers.pop(role), draft.picks[role].names[0]  # what is not kept is let go of
         values = values if keep.all() else values[keep]
         if not _checks.all_finite(values):
             bad = ~np.isfinite(values)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Followers", "Values", "fill", "follow", "matches", "same_codes"]
 
+#: Bytes of an array that are written in one go, column by column.
+CACHED = 1 << 18
 #: One next state in so many may be new before all of them are stored.
 SPARE = 4
 
@@ -93,9 +95,8 @@ def fill(table: Table, pick: Pick, *, spare: bool = False) -> Values:
     if numbers:
         places = [pick.names.index(name) for name in numbers]
         for start, block in table.blocks(numbers):
-            stop = start + len(block[0][0])
-            for place, (values, absent) in zip(places, block, strict=True):
-                array[start:stop, place] = values
+            _put(array[start : start + len(block[0][0])], places, [values for values, _ in block])
+            for _, absent in block:
                 missing = _mark(missing, absent, start, n)
     for name, column in others.items():
         array[:, pick.names.index(name)] = column.values
@@ -129,8 +130,8 @@ def follow(table: Table, pick: Pick, states: Values, successor: Index | None) ->
         m = len(block[0][0])
         values = np.empty((m, k), np.result_type(*[column.dtype for column, _ in block]))
         absent: Flags | None = None
-        for place, (column, gone) in enumerate(block):
-            values[:, place] = column
+        _put(values, list(range(k)), [column for column, _ in block])
+        for _, gone in block:
             absent = _mark(absent, gone, 0, m)
         absent = _with_bad(absent, values)
         after, same = _compared(states.array, values, successor, start)
@@ -173,6 +174,15 @@ def same_codes(one: Values, other: Values) -> None:
             if len(own):
                 codes[...] = new[codes.astype(np.int64)]
             values.labels[place] = union
+
+
+def _put(array: NDArray[Any], places: list[int], columns: list[NDArray[Any]]) -> None:
+    """Write columns into their places, so many rows at a time that these stay in the cache."""
+    rows = max(256, CACHED // (array.strides[0] or 1))
+    for start in range(0, len(array), rows):
+        part = array[start : start + rows]
+        for place, column in zip(places, columns, strict=True):
+            part[:, place] = column[start : start + rows]
 
 
 def _compared(states: Any, values: Any, successor: Index | None, start: int) -> tuple[Index, Flags]:

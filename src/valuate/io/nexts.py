@@ -71,7 +71,8 @@ def from_rows(draft: Draft, states: Values, found: Ends, only: Flags, keep: Flag
     rows = draft.rows(np.arange(n))
     following = np.append(rows[1:], rows[-1])
     # What follows a terminated row counts for nothing; its own state stands there where no other is known.
-    return Stored(states, None, rows, np.where(alone, rows, following))
+    following[alone] = rows[alone]
+    return Stored(states, None, rows, following)
 
 
 def from_observations(draft: Draft, states: Values) -> Stored:
@@ -102,7 +103,7 @@ def from_columns(draft: Draft, states: Values, found: Ends, keep: Flags) -> Stor
     _require_alike(draft, states, following)
     filling.same_codes(states, following)
     stored = Stored(states, following, rows, rows)
-    if draft.starts is None and not found.complete and not _checks.is_sparse(states.array):
+    if draft.starts is None and draft.episodes is None and not found.complete and not _checks.is_sparse(states.array):
         stored.breaks = ~filling.matches(states.array, following.array, successor)[rows]
     _mend(draft, stored, following.missing, found, keep)
     return stored

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     Index = NDArray[np.int64]
     Flags = NDArray[np.bool_]
 
-__all__ = ["changes", "doubles", "gaps", "numbered", "order_of", "restarts"]
+__all__ = ["apart", "changes", "doubles", "gaps", "numbered", "order_of", "restarts"]
 
 
 def numbered(labels: NDArray[Any]) -> NDArray[np.int64]:
@@ -33,14 +33,20 @@ def changes(labels: NDArray[Any]) -> Flags:
     return first
 
 
+def apart(labels: NDArray[Any]) -> bool:
+    """Whether rows with the same label do not all lie together."""
+    runs = labels[changes(labels)]
+    return len(np.unique(runs)) < len(runs)
+
+
 def order_of(episodes: NDArray[Any], steps: NDArray[Any] | None) -> Index | None:
     """The rows by episode, in order of first appearance, and by step within; None where they lie so already."""
     numbers = numbered(episodes)
-    apart = bool((numbers[1:] < numbers[:-1]).any())
+    mixed = bool((numbers[1:] < numbers[:-1]).any())
     if steps is None:
-        return np.argsort(numbers, kind="stable") if apart else None
+        return np.argsort(numbers, kind="stable") if mixed else None
     same = numbers[1:] == numbers[:-1]
-    if not apart and not (same & (steps[1:] < steps[:-1])).any():
+    if not mixed and not (same & (steps[1:] < steps[:-1])).any():
         return None
     return np.lexsort((steps, numbers))
 

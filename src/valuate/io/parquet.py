@@ -37,7 +37,8 @@ class ParquetTable:
         import pyarrow.parquet as pq
 
         self._pa = pa
-        self._file = pq.ParquetFile(path, memory_map=False)
+        # Little by little: otherwise a whole row group, or the whole file, is held in memory beside the columns.
+        self._file = pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)
         schema = self._file.schema_arrow
         self._structs = {field.name for field in schema if is_struct(field.type)}
         mark = (schema.metadata or {}).get(MARK)
