@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from valuate import __version__
+from valuate import __version__, commands
 from valuate.errors import ValuateError
 
 app = typer.Typer(
@@ -37,27 +36,16 @@ def _options(
     """Options of all commands."""
 
 
-@app.command()
-def demo(
-    seed: Annotated[int, typer.Option(help="Seed of the log.", min=0)] = 0,
-    rows: Annotated[int, typer.Option(help="Transitions in the log.", min=100)] = 10_000,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-) -> None:
-    """Evaluate a policy from a small log that is made on the spot, and print the value beside the exact one.
-
-    Example: valuate demo --rows 100000
-    """
-    from valuate import demo as main_job
-
-    found = main_job.run(rows=rows, seed=seed)
-    if as_json:
-        typer.echo(json.dumps(found.as_dict(), indent=2))
-    else:
-        main_job.show(found, Console())
+commands.add_to(app)
 
 
-@app.command()
+bench_app = typer.Typer(rich_markup_mode="rich")
+app.add_typer(bench_app, name="bench")
+
+
+@bench_app.callback(invoke_without_command=True)
 def bench(
+    context: typer.Context,
     quick: Annotated[bool, typer.Option(help="Smaller sizes: a minute instead of several.")] = False,
     only: Annotated[list[str] | None, typer.Option(help="Only measurements whose name contains this.")] = None,
     strict: Annotated[bool, typer.Option(help="Exit with 1 where a target is missed.")] = False,
@@ -68,6 +56,8 @@ def bench(
 
     Example: valuate bench --quick --only sparse
     """
+    if context.invoked_subcommand is not None:
+        return
     from valuate import bench as benchmarks
 
     report = benchmarks.run_and_show(quick=quick, only=only, quiet=as_json)
@@ -77,6 +67,28 @@ def bench(
         out.write_text(report.to_json() + "\n")
     if strict and report.missed:
         raise typer.Exit(1)
+
+
+@bench_app.command("accuracy")
+def bench_accuracy(
+    full: Annotated[bool, typer.Option(help="The whole grid and all solvers: hours instead of minutes.")] = False,
+    only: Annotated[list[str] | None, typer.Option(help="Only problems whose name contains this.")] = None,
+    solver: Annotated[list[str] | None, typer.Option(help="Only solvers whose name contains this.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Write the JSON to this file as well.", dir_okay=False)] = None,
+    page: Annotated[
+        Path | None, typer.Option(help="Write tables and charts to this HTML file.", dir_okay=False)
+    ] = None,
+) -> None:
+    """Measure the seconds to an accuracy of every solver, and of what NumPy, SciPy and JAX offer, side by side.
+
+    Example: valuate bench accuracy --only dense-2e4-200 --page accuracy.html
+    """
+    from valuate.bench import accuracy
+
+    report = accuracy.run_and_show(full=full, only=only, solvers=solver, quiet=as_json, out=out, page=page)
+    if as_json:
+        typer.echo(report.to_json())
 
 
 @app.command()

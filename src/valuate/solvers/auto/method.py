@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from valuate.solution import Solution, Status, Trace
 from valuate.solvers.auto import costs
 from valuate.solvers.auto.gauge import Gauge
 from valuate.solvers.auto.race import Race
+from valuate.solvers.clock import Clock
 from valuate.solvers.direct import LSTD
 from valuate.solvers.gcr import GCR
 from valuate.solvers.iterating import Iteration
@@ -130,7 +130,7 @@ class _Choice:
         #: Why the solver of each stage was chosen.
         self.reasons: list[str] = []
         self.setup_visits = 0
-        self.began = time.perf_counter()
+        self.clock = Clock()
 
     def solve(self) -> Solution:
         """Choose, run, and choose again where that was not it."""
@@ -139,19 +139,19 @@ class _Choice:
             return self._run(GMRES(), "nothing has to be solved" if budget else "the budget is empty")
         if budget < 1.0:
             return self._within_a_pass(budget)
-        began = time.perf_counter()
+        clock = Clock()
         self.setup_visits += problem.preparing_visits()
         known = problem.knows("b")
         if not problem.b.any():
             return self._run(GMRES(), "nothing has to be solved")
-        a_pass = np.inf if known else time.perf_counter() - began
+        a_pass = np.inf if known else clock.seconds
         rival = costs.direct(problem, 0.0)
         if rival.fits and rival.operations <= SMALL:
             return self._directly("that is a matter of milliseconds")
         if known:
-            began = time.perf_counter()
+            clock = Clock()
             problem.times_A(problem.b)
-            a_pass = time.perf_counter() - began
+            a_pass = clock.seconds
         rival = costs.direct(problem, a_pass)
         if rival.fits and rival.seconds <= AT_ONCE * a_pass:
             return self._directly(f"it takes {_ms(rival.seconds)}, a pass over the rows {_ms(a_pass)}")
@@ -322,7 +322,7 @@ class _Choice:
             setup_visits=self.setup_visits + sum(stage.setup_visits for stage in self.stages),
             passes=visits / self.problem.n_rows,
             epochs=sum(stage.epochs for stage in self.stages),
-            seconds=time.perf_counter() - self.began,
+            seconds=self.clock.seconds,
             trace=_joined([stage.trace for stage in self.stages], self.problem.n_rows),
             tolerance=self.request.tolerance,
         )
