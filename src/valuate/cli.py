@@ -58,8 +58,6 @@ def bench(
     """
     if context.invoked_subcommand is not None:
         return
-    if context.invoked_subcommand is not None:
-        return
     from valuate import bench as benchmarks
 
     report = benchmarks.run_and_show(quick=quick, only=only, quiet=as_json)
@@ -69,28 +67,6 @@ def bench(
         out.write_text(report.to_json() + "\n")
     if strict and report.missed:
         raise typer.Exit(1)
-
-
-@bench_app.command("accuracy")
-def bench_accuracy(
-    full: Annotated[bool, typer.Option(help="The whole grid and all solvers: hours instead of minutes.")] = False,
-    only: Annotated[list[str] | None, typer.Option(help="Only problems whose name contains this.")] = None,
-    solver: Annotated[list[str] | None, typer.Option(help="Only solvers whose name contains this.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Write the JSON to this file as well.", dir_okay=False)] = None,
-    page: Annotated[
-        Path | None, typer.Option(help="Write tables and charts to this HTML file.", dir_okay=False)
-    ] = None,
-) -> None:
-    """Measure the seconds to an accuracy of every solver, and of what NumPy, SciPy and JAX offer, side by side.
-
-    Example: valuate bench accuracy --only dense-2e4-200 --page accuracy.html
-    """
-    from valuate.bench import accuracy
-
-    report = accuracy.run_and_show(full=full, only=only, solvers=solver, quiet=as_json, out=out, page=page)
-    if as_json:
-        typer.echo(report.to_json())
 
 
 @bench_app.command("accuracy")
