@@ -2,10 +2,10 @@
 
 import json
 
-import log_shapes as shapes
 import numpy as np
 import pytest
 
+import log_shapes as shapes
 import valuate as va
 
 HOLD_NEXT = {

@@ -52,6 +52,8 @@ def assemble(table: Table, source: str, options: Options, *, observed: bool = Fa
     observed : bool
         Whether the states have one row more than there are steps for each episode, its last observation.
     """
+    if not table.names:
+        raise InputError(f"{source} has no columns.")
     single = getattr(table, "single", {})
     layout = options.layout or layout_of(table.names, single)
     wanted = wanted_columns(options.columns)
@@ -155,11 +157,11 @@ def _without_missing(
     if len(bad):
         names = draft.picks["states"].names
         array, row = stored.states.array, int(bad[0])
-        wrong = ~np.isfinite(array[row]) if array.dtype.kind == "f" else np.ones(array.shape[1:], bool)
-        name = names[int(np.argmax(wrong))] if len(names) > 1 and wrong.any() else names[0]
+        if len(names) > 1 and array.dtype.kind == "f":
+            names = (names[int(np.argmax(~np.isfinite(array[row])))],)
         raise InputError(
-            f"states (column {name!r}) have {len(bad):,} rows with a value that is missing, NaN or infinite, the first "
-            f"at row {row}. Drop those rows or fill the gaps first."
+            f"states ({nexts.named(names)}) have {len(bad):,} rows with a value that is missing, NaN or infinite, the "
+            f"first at row {row}. Drop those rows or fill the gaps first."
         )
     if stored.next_states is not None:
         return stored.states.array, rows, next_rows

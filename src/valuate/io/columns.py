@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -10,8 +11,11 @@ import numpy as np
 
 from valuate import _checks
 from valuate.errors import InputError
+from valuate.io.paths import readable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
 __all__ = ["Arrays", "Block", "Column", "Table", "coded", "flattened"]
@@ -74,17 +78,21 @@ class Arrays:
     arrays : mapping of str to array-like
         Parts within parts have names with slashes; single values are left out.
     format : str
+    path : Path or None
+        Of the file that the arrays are still in.
     """
 
-    def __init__(self, arrays: Mapping[str, Any], format: str) -> None:
+    def __init__(self, arrays: Mapping[str, Any], format: str, path: Path | None = None) -> None:
         self.format = format
         self.single: dict[str, Any] = {}
+        self._path = path
         self._arrays: dict[str, Any] = {}
-        for name, value in flattened(arrays):
-            if _is_single(value):
-                self.single[name] = value
-            else:
-                self._arrays[name] = value
+        with self._guarded():
+            for name, value in flattened(arrays):
+                if _is_single(value):
+                    self.single[name] = value
+                else:
+                    self._arrays[name] = value
 
     @property
     def names(self) -> list[str]:
@@ -134,9 +142,13 @@ class Arrays:
     def _array(self, name: str) -> Any:
         value = self._arrays[name]
         if not isinstance(value, np.ndarray) and not _checks.is_sparse(value):
-            value = _array(name, value)
+            with self._guarded():
+                value = _array(name, value)
             self._arrays[name] = value
         return value
+
+    def _guarded(self) -> AbstractContextManager[None]:
+        return nullcontext() if self._path is None else readable(self._path, self.format)
 
 
 def flattened(parts: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:

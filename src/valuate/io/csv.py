@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from valuate.errors import InputError
 from valuate.io.arrow import ArrowTable, pyarrow
+from valuate.io.paths import readable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,10 +20,11 @@ SEPARATORS = (",", "\t", ";", "|")
 
 def read_csv(path: Path) -> ArrowTable:
     """The columns of a CSV file with a line of names; the separator is the one that this line has most of."""
-    pa = pyarrow("Reading CSV files")
+    pyarrow("Reading CSV files")
     from pyarrow import csv
 
-    header = _first_line(path)
+    with readable(path, "csv"):
+        header = _first_line(path)
     separator = max(SEPARATORS, key=header.count)
     names = [name.strip().strip('"') for name in header.split(separator)]
     if all(_is_number(name) for name in names):
@@ -32,15 +34,12 @@ def read_csv(path: Path) -> ArrowTable:
     again = next((name for name in names if name and names.count(name) > 1), None)
     if again is not None:
         raise InputError(f"{path} has more than one column called {again!r}. Rename or drop one.")
-    try:
+    with readable(path, "csv"):
         table = csv.read_csv(
             path,
             parse_options=csv.ParseOptions(delimiter=separator),
             convert_options=csv.ConvertOptions(strings_can_be_null=True),
         )
-    except pa.ArrowInvalid as error:
-        said = " ".join(str(error).split())
-        raise InputError(f"{path} cannot be read as CSV: {said}. It is damaged, cut short, or not CSV.") from None
     if not table.num_rows:
         raise InputError(f"{path} has the names of columns and no rows.")
     return ArrowTable(table, "csv")

@@ -97,12 +97,12 @@ def load(table: Table, picks: Mapping[str, Pick], layout: str | None, *, observe
         raise InputError("The log has columns and no rows: at least one row is needed.")
     if "probabilities" in picks:
         draft.picks.pop("log_probabilities", None)
-    for role in FLAGS:
-        if role in draft.picks:
-            draft.flags[role] = _flags(draft, role)
     for role in NUMBERS:
         if role in draft.picks:
             _load_number(draft, role)
+    for role in FLAGS:
+        if role in draft.picks:
+            draft.flags[role] = _flags(draft, role)
     if "episodes" in draft.picks:
         draft.episodes = _episodes(draft)
     if "steps" in draft.picks:

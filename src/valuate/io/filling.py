@@ -96,11 +96,13 @@ def fill(table: Table, pick: Pick, *, spare: bool = False) -> Values:
         places = [pick.names.index(name) for name in numbers]
         for start, block in table.blocks(numbers):
             _put(array[start : start + len(block[0][0])], places, [values for values, _ in block])
-            for _, absent in block:
+            for place, (_, absent) in zip(places, block, strict=True):
                 missing = _mark(missing, absent, start, n)
+                _blank(array[start:], place, absent)
     for name, column in others.items():
         array[:, pick.names.index(name)] = column.values
         missing = _mark(missing, column.missing, 0, n)
+        _blank(array, pick.names.index(name), column.missing)
     labels = [others[name].labels if name in others else None for name in pick.names]
     return Values(array, _with_bad(missing, array), labels, base if spare else None)
 
@@ -183,6 +185,12 @@ def _put(array: NDArray[Any], places: list[int], columns: list[NDArray[Any]]) ->
         part = array[start : start + rows]
         for place, column in zip(places, columns, strict=True):
             part[:, place] = column[start : start + rows]
+
+
+def _blank(array: NDArray[Any], place: int, absent: Flags | None) -> None:
+    """Write NaN where a value is missing and the array can hold it, so that messages can tell the column."""
+    if absent is not None and array.dtype.kind == "f":
+        array[np.flatnonzero(absent), place] = np.nan
 
 
 def _compared(states: Any, values: Any, successor: Index | None, start: int) -> tuple[Index, Flags]:

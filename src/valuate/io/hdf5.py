@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from valuate.errors import MissingPartError
 from valuate.io.minari import group_episodes
+from valuate.io.paths import readable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,13 +23,23 @@ def opened(path: Path) -> Iterator[tuple[str, Any]]:
         import h5py
     except ImportError:
         raise MissingPartError("h5py", "io", "Reading HDF5 files") from None
-    with h5py.File(path, "r") as file:
-        if any(name.startswith("episode_") and hasattr(file[name], "items") for name in file):
-            yield "minari", group_episodes(file, path)
-        elif "num_episodes" in file and "columns" in file:
-            yield "d3rlpy", _dumped(file)
+    with readable(path, "hdf5"):
+        file = h5py.File(path, "r")
+    with file:
+        with readable(path, "hdf5"):
+            kind = _kind(file)
+        if kind == "minari":
+            yield kind, group_episodes(file, path)
+        elif kind == "d3rlpy":
+            yield kind, _dumped(file)
         else:
-            yield "columns", file
+            yield kind, file
+
+
+def _kind(file: Any) -> str:
+    if any(name.startswith("episode_") and hasattr(file[name], "items") for name in file):
+        return "minari"
+    return "d3rlpy" if "num_episodes" in file and "columns" in file else "columns"
 
 
 def _dumped(file: Any) -> Iterator[dict[str, Any]]:

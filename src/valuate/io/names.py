@@ -92,7 +92,8 @@ def family(names: Iterable[str], beginning: str) -> list[tuple[str, str]]:
             continue
         apart = ending.startswith("_")
         ending = ending.removeprefix("_")
-        if ending.isdigit() or (apart and beginning not in _NUMBERED and ending not in _ABOUT):
+        about = ending in _ABOUT or ending.endswith("_next")
+        if ending.isdigit() or (apart and beginning not in _NUMBERED and not about):
             found.append((ending, name))
     numbered = [(ending, name) for ending, name in found if ending.isdigit()]
     return sorted(numbered, key=lambda pair: int(pair[0])) if numbered else found

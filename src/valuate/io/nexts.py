@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Index = NDArray[np.int64]
     Flags = NDArray[np.bool_]
 
-__all__ = ["Stored", "from_columns", "from_observations", "from_rows"]
+__all__ = ["Stored", "from_columns", "from_observations", "from_rows", "named"]
 
 NO_NEXT = "the last row of an episode that did not terminate has no next state in the log"
 NO_VALUE = "a truncated row has no value for its next state"
@@ -122,7 +122,7 @@ def _mend(draft: Draft, stored: Stored, missing: Flags | None, found: Ends, keep
     if bad.any():
         names = draft.picks["next_states"].names
         raise InputError(
-            f"next_states ({_columns(names)}) have {np.count_nonzero(bad):,} rows with a value that is missing, NaN or "
+            f"next_states ({named(names)}) have {np.count_nonzero(bad):,} rows with a value that is missing, NaN or "
             f"infinite, the first at row {draft.row(bad.argmax())}, which neither terminated nor was truncated. Drop "
             "those rows or fill the gaps first."
         )
@@ -145,8 +145,8 @@ def _require_alike(draft: Draft, states: Values, following: Values) -> None:
     names = draft.picks["states"].names, draft.picks["next_states"].names
     if states.array.shape != following.array.shape:
         raise InputError(
-            f"states ({_columns(names[0])}) have the shape {states.array.shape} and next_states "
-            f"({_columns(names[1])}) {following.array.shape}: they must agree."
+            f"states ({named(names[0])}) have the shape {states.array.shape} and next_states "
+            f"({named(names[1])}) {following.array.shape}: they must agree."
         )
     for place, (labels, others) in enumerate(zip(states.labels, following.labels, strict=True)):
         if (labels is None) != (others is None):
@@ -157,5 +157,6 @@ def _require_alike(draft: Draft, states: Values, following: Values) -> None:
             )
 
 
-def _columns(names: tuple[str, ...]) -> str:
+def named(names: tuple[str, ...]) -> str:
+    """Columns in a message."""
     return f"column {names[0]!r}" if len(names) == 1 else f"columns {names[0]!r} to {names[-1]!r}"

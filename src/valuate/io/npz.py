@@ -8,6 +8,7 @@ import numpy as np
 
 from valuate.errors import InputError
 from valuate.io.columns import Arrays
+from valuate.io.paths import readable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,13 +19,13 @@ __all__ = ["read_npz"]
 def read_npz(path: Path) -> Arrays:
     """The arrays of an NPZ file; pickled ones are refused."""
     found: dict[str, Any] = {}
-    loaded = np.load(path, allow_pickle=False)
-    if isinstance(loaded, np.ndarray):
-        raise InputError(f"{path} holds one array without a name, and a log has several. Save it with np.savez.")
-    with loaded as file:
-        for name in file.files:
+    with readable(path, "npz"), path.open("rb") as file:
+        loaded = np.load(file, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            raise InputError(f"{path} holds one array without a name, and a log has several. Save it with np.savez.")
+        for name in loaded.files:
             try:
-                found[name] = file[name]
+                found[name] = loaded[name]
             except ValueError as error:
                 if "pickle" not in str(error).lower():
                     raise

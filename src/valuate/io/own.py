@@ -21,15 +21,22 @@ if TYPE_CHECKING:
 __all__ = ["from_npz", "from_parquet"]
 
 
+#: What is written down of each of our columns.
+_ENTRY = {"names", "shape", "dtype"}
+_TABLE = {"table", "state_rows", "next_rows"}
+
+
 def from_parquet(table: ParquetTable, source: str) -> Transitions | None:
     """The log of a Parquet file of ours; None where it is none, or has been changed."""
     about = table.ours
     if about is None:
         return None
     _require_version(about, source)
-    columns: dict[str, Any] = about["columns"]
+    columns: dict[str, Any] = about.get("columns", {})
     there = set(table.names)
-    if not all(set(entry["names"]) <= there for entry in columns.values()):
+    if not {"states", "next_states", "rewards"} <= set(columns) or not set(columns) <= set(NAMES):
+        return None
+    if not all(_ENTRY <= set(entry) and set(entry["names"]) <= there for entry in columns.values()):
         return None
     picks = {role: Pick(tuple(entry["names"]), len(entry["names"]) > 1) for role, entry in columns.items()}
     found: dict[str, Any] = {}
@@ -56,10 +63,15 @@ def from_npz(table: Arrays, source: str) -> Transitions | None:
     mark = table.single.get("valuate")
     if mark is None:
         return None
-    about = json.loads(str(mark))
+    try:
+        about = json.loads(str(mark))
+    except ValueError:
+        return None
     _require_version(about, source)
     found = {role: _taken(table, role) for role in (*NAMES, "table", "state_rows", "next_rows")}
     given = {role: values for role, values in found.items() if values is not None}
+    if "rewards" not in given or not ({"states", "next_states"} <= set(given) or _TABLE <= set(given)):
+        raise InputError(f"{source} was written by valuate.write, and a part of it is missing.")
     rewards = given.pop("rewards")
     if "table" in given:
         log = Transitions.from_table(
@@ -109,7 +121,7 @@ def _taken(table: Arrays, role: str) -> Any:
 
 
 def _require_version(about: Any, source: str) -> None:
-    if about.get("version", 0) > VERSION:
+    if not isinstance(about, dict) or about.get("version", 0) > VERSION:
         raise InputError(f"{source} was written by a newer valuate. Update this one to read it.")
 
 

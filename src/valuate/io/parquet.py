@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from valuate.errors import InputError
 from valuate.io.arrow import as_column, blocks_of, is_number, is_struct, numpy_type, pyarrow
 from valuate.io.columns import BLOCK, Block, Column
+from valuate.io.paths import readable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,10 +34,14 @@ class ParquetTable:
     format = "parquet"
 
     def __init__(self, path: Path) -> None:
+        with readable(path, self.format):
+            self._open(path)
+
+    def _open(self, path: Path) -> None:
         pa = pyarrow("Reading Parquet files")
         import pyarrow.parquet as pq
 
-        self._pa = pa
+        self._pa, self._path = pa, path
         # Little by little: otherwise a whole row group, or the whole file, is held in memory beside the columns.
         self._file = pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)
         schema = self._file.schema_arrow
@@ -81,11 +86,12 @@ class ParquetTable:
         return blocks_of(self._batches(names), names)
 
     def _batches(self, names: list[str]) -> Iterator[Any]:
-        for batch in self._file.iter_batches(batch_size=BLOCK, columns=names):
-            if not self._structs:
-                yield batch
-                continue
-            table = self._pa.Table.from_batches([batch])
-            while any(is_struct(field.type) for field in table.schema):
-                table = table.flatten()
-            yield from table.to_batches()
+        with readable(self._path, self.format):
+            for batch in self._file.iter_batches(batch_size=BLOCK, columns=names):
+                if not self._structs:
+                    yield batch
+                    continue
+                table = self._pa.Table.from_batches([batch])
+                while any(is_struct(field.type) for field in table.schema):
+                    table = table.flatten()
+                yield from table.to_batches()

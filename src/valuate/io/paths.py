@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import os
+import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -24,6 +26,11 @@ FILE_FORMATS = {
 }
 #: How files of each format begin.
 _BEGINNINGS = {b"PAR1": "parquet", b"PK\x03\x04": "npz", b"\x89HDF\r\n\x1a\n": "hdf5", b"ARROW1": "arrow"}
+#: What reading damaged files has been seen to raise, of Python's and of the libraries' own.
+_FAILURES = (
+    *(OSError, ValueError, TypeError, LookupError, ArithmeticError, EOFError, RuntimeError, SyntaxError),
+    *(AttributeError, AssertionError, struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
+)
 _SPOKEN = {"parquet": "Parquet", "csv": "CSV", "npz": "NPZ", "hdf5": "HDF5", "arrow": "Arrow", "minari": "Minari"}
 
 
@@ -74,14 +81,14 @@ def format_of(path: Path) -> str:
 
 @contextmanager
 def readable(path: Path, format: str) -> Iterator[None]:
-    """Turn whatever a library raises on a damaged file into one sentence."""
+    """Turn whatever a library raises on a damaged file into one sentence; around that library's own work only."""
     try:
         yield
     except ValuateError:
         raise
     except MemoryError:
-        raise InputError(f"{path} does not fit in memory.") from None
-    except (OSError, ValueError, TypeError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+        raise InputError(f"{path} does not fit in memory, or it is damaged and says so.") from None
+    except _FAILURES as error:
         said = " ".join(str(error).split()) or type(error).__name__
         said = said if len(said) <= 200 else said[:200] + " ..."
         raise InputError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -155,41 +155,44 @@ def _require_one_of(name: str, value: Any, known: tuple[str, ...]) -> None:
 
 def _read_path(path: Path, container: str | None, options: Options) -> Transitions:
     if container in (None, "minari") and (folder := minari.find(path)) is not None:
-        with readable(folder, "minari"):
-            return _joined(minari.episodes_of(folder), "minari", str(path), options, "Minari")
+        found = _guarded(minari.episodes_of(folder), folder, "minari")
+        return _joined(found, "minari", str(path), options, "Minari")
     require_file(path)
     kind = format_of(path) if container in (None, "minari") else container
-    with readable(path, str(kind)):
-        if kind == "hdf5":
-            return _read_hdf5(path, options)
-        table: Table
-        if kind == "parquet":
-            table = ParquetTable(path)
-            log = own.from_parquet(table, str(path)) if _as_it_is(options) else None
-        elif kind == "npz":
-            table = npz.read_npz(path)
-            log = own.from_npz(table, str(path)) if _as_it_is(options) else None
-        else:
-            table, log = csv.read_csv(path) if kind == "csv" else _arrow_file(path), None
-        return log if log is not None else assemble(table, str(path), options)
-
-
-def _as_it_is(options: Options) -> bool:
-    return options == Options()
+    if kind == "hdf5":
+        return _read_hdf5(path, options)
+    log: Transitions | None = None
+    table: Table
+    if kind == "parquet":
+        table = ParquetTable(path)
+        log = own.from_parquet(table, str(path)) if options == Options() else None
+    elif kind == "npz":
+        table = npz.read_npz(path)
+        log = own.from_npz(table, str(path)) if options == Options() else None
+    else:
+        table = csv.read_csv(path) if kind == "csv" else _arrow_file(path)
+    return log if log is not None else assemble(table, str(path), options)
 
 
 def _read_hdf5(path: Path, options: Options) -> Transitions:
     with hdf5.opened(path) as (kind, content):
         if kind == "columns":
-            return assemble(Arrays(content, "hdf5"), str(path), options)
+            return assemble(Arrays(content, "hdf5", path), str(path), options)
         layout = "Minari" if kind == "minari" else "d3rlpy"
-        return _joined(content, "hdf5", str(path), options, layout)
+        return _joined(_guarded(content, path, "hdf5"), "hdf5", str(path), options, layout)
+
+
+def _guarded(items: Iterable[Any], path: Path, format: str) -> Iterator[Any]:
+    with readable(path, format):
+        yield from items
 
 
 def _arrow_file(path: Path) -> ArrowTable:
     pa = pyarrow("Reading Arrow files")
-    with pa.memory_map(str(path), "r") as source:
-        return ArrowTable(pa.ipc.open_file(source).read_all(), "arrow")
+    with readable(path, "arrow"), pa.memory_map(str(path), "r") as source:
+        table = pa.ipc.open_file(source).read_all()
+        table.validate(full=True)  # it is used where it lies, so that bad offsets would lead anywhere
+        return ArrowTable(table, "arrow")
 
 
 def _read_object(source: Any, options: Options) -> Transitions:
@@ -220,7 +223,8 @@ def _read_object(source: Any, options: Options) -> Transitions:
     if isinstance(source, Iterable) and not isinstance(source, np.ndarray | bytes):
         return _read_list(list(source), options)
     raise InputTypeError(
-        f"A {kind} cannot be read as a log. Give a path, a data frame, a dict of arrays, or a list of episodes."
+        f"A source of type {kind} cannot be read as a log. Give a path, a data frame, a dict of arrays, or a list of "
+        "episodes."
     )
 
 

@@ -151,6 +151,7 @@ def _states(there: list[str], picks: Mapping[str, Pick]) -> Pick | None:
     """Columns x, y, ... where next_x, next_y, ... are there as well; else columns obs_0, obs_1, ... and the like."""
     taken = {name for pick in picks.values() for name in pick.names}
     written = {plain(name) for name in there}
+    written |= {f"next_{name.removesuffix('_next')}" for name in written if name.endswith("_next")}
     acts = tuple(f"{beginning}_" for beginning in FAMILIES["actions"])
     both = [
         name
