@@ -10,10 +10,15 @@ Every log is a new draw of the same process. The interval of each comes from the
 
 from __future__ import annotations
 
+import argparse
+import sys
 import time
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import repeat
+from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -57,8 +62,7 @@ class Setting:
 
     Attributes
     ----------
-    name, what : str
-        What the line is called, and what is simulated.
+    name : str
     process : TabularMDP
         With its `limit`, its `behaviour` and its `target`.
     episodes : int
@@ -70,7 +74,6 @@ class Setting:
     """
 
     name: str
-    what: str
     process: TabularMDP
     episodes: int
     covered: str = "true value"
@@ -244,35 +247,90 @@ def altered(process: TabularMDP, **changes: Any) -> TabularMDP:
 
 
 def settings() -> list[Setting]:
-    """The lines of the table."""
-    on = garnet(20, 40)
-    off = aimed(on, 0.6)
-    slow = weathered(on)
-    ending = garnet(20, 200, ends=0.03)
+    """The lines of the table, each with the numbers of episodes of its columns."""
+    on, ending = garnet(20, 40), garnet(20, 200, ends=0.03)
+    off, slow = aimed(on, 0.6), weathered(on)
+    target = on.random_policy(seed=9) ** 8
+    heavy = altered(on, target=target / target.sum(axis=1, keepdims=True))
+    long = altered(slow, limit=4000)
     out: list[Setting] = []
 
-    def add(name: str, what: str, process: TabularMDP, sizes: tuple[int, ...] = (20, 50, 200), **more: Any) -> None:
+    def add(name: str, process: TabularMDP, sizes: tuple[int, ...] = (20, 50, 200), **more: Any) -> None:
         covered = more.pop("covered", "true value")
-        out.extend(Setting(name, what, process, size, covered, tuple(more.items())) for size in sizes)
+        out.extend(Setting(name, process, size, covered, tuple(more.items())) for size in sizes)
 
-    add("on-policy", "tabular, episodes of 40 steps", on)
-    add("off-policy", f"tabular, ratios up to {_most(off):.2g}", off)
-    add("ending", "tabular, episodes of random lengths", ending)
-    add("ending off-policy", "the same, off-policy", aimed(ending, 0.6))
-    add("slow", "tabular, slow hidden weather", slow)
-    add("slow off-policy", "the same, off-policy", weathered(off))
-    add("slow, by rows", "rows taken for independent", slow, (50,), episodes="rows", initial="start")
-    add("misspecified", "5 features", coarse(on), covered="fixed point")
-    add("misspecified off-policy", "5 features", coarse(off), covered="fixed point")
-    add("misspecified slow", "5 features", coarse(slow), covered="fixed point")
-    long = altered(slow, limit=4000)
-    add("one chain", "4,000 steps, slow hidden weather, blocks", long, (1,), initial="start")
-    add("one chain, by rows", "rows taken for independent", long, (1,), episodes="rows", initial="start")
-    heavy = altered(on, target=on.random_policy(seed=9) ** 8 / (on.random_policy(seed=9) ** 8).sum(1, keepdims=True))
-    add("heavy ratios", f"tabular, ratios up to {_most(heavy):.2g}", heavy)
+    add("on-policy", on, initial="start")
+    add(f"off-policy, ratios up to {_most(off):.1f}", off, initial="start")
+    add("first states, random lengths", ending)
+    add("first states, random lengths, off-policy", aimed(ending, 0.6))
+    add("50 states", aimed(garnet(50, 40), 0.6), initial="start")
+    add("slow", slow, initial="start")
+    add("slow, off-policy", weathered(off), initial="start")
+    add("slow, rows taken for independent", slow, initial="start", episodes="rows", deletion=False)
+    add("5 features: the fixed point", coarse(off), covered="fixed point", initial="start")
+    add("5 features: the true value", coarse(off), initial="start")
+    add("5 features, slow: the fixed point", coarse(slow), covered="fixed point", initial="start")
+    add(f"ratios up to {_most(heavy):.0f}", heavy, initial="start")
+    add(f"ratios up to {_most(heavy):.0f}, first order", heavy, initial="start", deletion=False)
+    add("one chain of 4,000 steps, slow, blocks", long, (1,), initial="start")
+    add("one chain, rows taken for independent", long, (1,), initial="start", episodes="rows", deletion=False)
     return out
 
 
 def _most(process: TabularMDP) -> float:
     assert process.target is not None
     return float((process.target / process.behaviour).max())
+
+
+# The table.
+
+
+def table(outcomes: list[Outcome]) -> str:
+    """As markdown: a line a setting, coverage by the number of episodes."""
+    sizes = sorted({outcome.setting.episodes for outcome in outcomes})
+    words = ["1 episode" if size == 1 else f"{size:,}" for size in sizes]
+    lines = [
+        "| setting | " + " | ".join(words) + " | half width / error |",
+        "| --- |" + " ---: |" * (len(sizes) + 1),
+    ]
+    for name in dict.fromkeys(outcome.setting.name for outcome in outcomes):
+        own = {outcome.setting.episodes: outcome for outcome in outcomes if outcome.setting.name == name}
+        cells = [_cell(own[size]) if size in own else "" for size in sizes]
+        most = own[max(own)]
+        lines.append(f"| {name} | {' | '.join(cells)} | {most.reach / (1.96 * most.spread):.2f} |")
+    return "\n".join(lines)
+
+
+def _cell(outcome: Outcome) -> str:
+    refused = f" ({outcome.refused} without bounds)" if outcome.refused else ""
+    return f"{100 * outcome.coverage:.1f}%{refused}"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m valuate.experiments.coverage", description=__doc__)
+    parser.add_argument("--logs", type=int, default=1000, help="simulated logs for each entry")
+    parser.add_argument("--only", default="", help="settings whose name contains this")
+    parser.add_argument("--workers", type=int, default=1, help="processes")
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args(arguments)
+    chosen = [setting for setting in settings() if asked.only in setting.name]
+    if not chosen:
+        names = ", ".join(dict.fromkeys(f'"{setting.name}"' for setting in settings()))
+        parser.error(f"no setting has {asked.only!r} in its name. There are {names}.")
+    start = time.perf_counter()
+    with ProcessPoolExecutor(asked.workers, mp_context=get_context("spawn")) as pool:
+        outcomes = list(pool.map(_measured, chosen, repeat(asked.logs), repeat(asked.seed)))
+    seconds = time.perf_counter() - start
+    sys.stdout.write(f"{table(outcomes)}\n\n{asked.logs:,} logs an entry, seed {asked.seed}, {seconds:.0f} s\n")
+
+
+def _measured(setting: Setting, logs: int, seed: int) -> Outcome:
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):  # the matrices are small
+        return measure(setting, logs, seed)
+
+
+if __name__ == "__main__":
+    main()

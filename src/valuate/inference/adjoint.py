@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.linalg as npl
@@ -17,6 +17,8 @@ from valuate.solvers.pseudoinverse import Pseudoinverse
 from valuate.solvers.scaled import Scaled
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from valuate.equations import Equations
@@ -31,8 +33,8 @@ FORMED = 2e10
 TRUSTED = 1e-12
 #: Share of the initial features that may lie in directions that A leaves open, and count as rounding.
 ROUNDING = 1e-8
-#: Products with A' at most, and the relative residual at which they end.
-MOST_PRODUCTS, ENOUGH = 1000, 1e-7
+#: Products with A' at most; the relative residual from which on it is asked whether they do, and at which they end.
+MOST_PRODUCTS, FIRST, ENOUGH = 1000, 1e-2, 1e-8
 #: A relative residual above this means that the adjoint equation was not solved.
 UNSOLVED = 1e-3
 
@@ -44,6 +46,13 @@ def forms_matrix(problem: Problem) -> bool:
     return problem.knows("A") or min(problem.rows.n_stored, problem.n_rows) * problem.dim**2 <= FORMED
 
 
+class Open(NamedTuple):
+    """A direction of theta on which the rows say nothing, and how much the value moves along it."""
+
+    direction: Vector
+    slope: float
+
+
 class Dense:
     """A as a matrix, in units of its own: core = L A R is square and regular.
 
@@ -53,8 +62,8 @@ class Dense:
     Attributes
     ----------
     core : (k, k) array
-    gap : (dim,) array
-        After `adjoint`: the part of the initial features that A leaves open. Zeros where it determines their value.
+    open : Open or None
+        After `adjoint`: where A says nothing of the value that was asked for; None where it determines it.
     solved : bool
     """
 
@@ -66,11 +75,11 @@ class Dense:
         scale = unit_scale(np.diagonal(c))
         self.used = np.flatnonzero(scale > 0)
         self.scale = scale[self.used]
-        self.gap = np.zeros(self.dim)
+        self.open: Open | None = None
         self._left: Matrix | None = None
         self._right: Matrix | None = None
         self.core = a[np.ix_(self.used, self.used)] * self.scale[:, None] * self.scale
-        self.free: Matrix | None = None
+        self._free: tuple[Vector, Matrix] | None = None
         # A feature that only next states have has a column in A and no row.
         lone = len(self.used) < self.dim and bool(np.delete(a, self.used, axis=1).any())
         if lone or not self._factor():
@@ -90,8 +99,7 @@ class Dense:
         self._left = inverse.left.T @ whiten
         self._right = np.zeros((self.dim, inverse.rank))
         self._right[inverse.used] = inverse.unit[:, None] * inverse.right.T
-        self.free = np.zeros((self.dim, inverse.free.shape[1]))
-        self.free[inverse.used] = inverse.free
+        self._free = inverse.unit, inverse.right_free
         self.used = inverse.used
         self.core = np.diag(inverse.sizes)
         self._factors = la.lu_factor(self.core) if inverse.rank else None
@@ -111,7 +119,7 @@ class Dense:
 
     def adjoint(self, p: Vector) -> Vector:
         """The z with A' z = p, as far as A has it: (dim,)."""
-        self.gap = self._open(p)
+        self.open = self._find_open(p)
         if not self.rank:
             return np.zeros(self.dim)
         y = la.lu_solve(self._factors, self.rights(p[None])[0], trans=1, check_finite=False)
@@ -132,46 +140,59 @@ class Dense:
         x[self.used] = self.scale * y
         return x
 
-    def _open(self, p: Vector) -> Vector:
-        gap = p.copy()
-        gap[self.used] = 0.0
-        if self.free is not None:
-            gap += self.free @ (self.free.T @ p)
-        return gap if npl.norm(gap) > ROUNDING * npl.norm(p) else np.zeros(self.dim)
+    def _find_open(self, p: Vector) -> Open | None:
+        direction = p.copy()  # a feature that no row has at all
+        direction[self.used] = 0.0
+        if self._free is not None:  # in units of the features, so that none of these decides
+            unit, free = self._free
+            asked = unit * p[self.used]
+            along = free @ asked
+            if npl.norm(along) > ROUNDING * npl.norm(asked):
+                direction[self.used] = unit * (along @ free)
+        return Open(direction, float(p @ direction)) if direction.any() else None
 
 
 class ByProducts:
     """A' z = p by GMRES on products with A', in columns scaled by diag(C)^-1/2.
 
-    Features that no state has are left out: they have no equation of their own, and what they would need goes to
-    ``gap``.
+    Features that no state has are left out, for they have no equation of their own: what the value then still depends
+    on is ``open``.
     """
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.gap = np.zeros(problem.dim)
+        self.open: Open | None = None
         self.solved, self.products = False, 0
 
-    def adjoint(self, p: Vector) -> Vector:
-        """See `Dense.adjoint`."""
+    def adjoint(self, p: Vector, settled: Callable[[Vector], bool]) -> Vector:
+        """See `Dense.adjoint`.
+
+        ``settled`` is asked each time that the residual has become ten times smaller, and may say that z will do.
+        """
         system = Transposed(self.problem)
-        goal = ENOUGH * system.norm(p)
+        whole = system.norm(p)
+        goal = FIRST * whole
         work = Arnoldi(system, min(MOST_PRODUCTS, self.problem.dim, GMRES().fitting(self.problem.dim)), None)
         z, residual = np.zeros(self.problem.dim), p
-        while system.norm(residual) > goal and system.products < MOST_PRODUCTS:
+        while system.products < MOST_PRODUCTS:
             before = system.norm(residual)
             work.begin(z, residual)
             turn = Turn.GOES_ON
-            while turn is Turn.GOES_ON and work.gap > goal and system.products < MOST_PRODUCTS:
+            while turn is Turn.GOES_ON and system.products < MOST_PRODUCTS:
                 turn = work.step()
+                if work.gap <= goal:
+                    z, goal = work.answer(), goal / 10
+                    if settled(z) or work.gap <= ENOUGH * whole:
+                        break
             z = work.answer()
             residual = p - self.problem.times_At(z)
-            if not system.norm(residual) < 0.5 * before:
+            done = turn is Turn.GOES_ON or system.norm(residual) <= ENOUGH * whole
+            if done or not system.norm(residual) < 0.5 * before:
                 break
         self.products = system.products
-        self.solved = system.norm(residual) <= UNSOLVED * system.norm(p)
-        gap = np.where(system.left > 0, 0.0, residual)
-        self.gap = gap if npl.norm(gap) > ROUNDING * npl.norm(p) else np.zeros_like(gap)
+        self.solved = system.norm(residual) <= UNSOLVED * whole
+        direction = np.where(system.left > 0, 0.0, residual)
+        self.open = Open(direction, float(direction @ direction)) if direction.any() else None
         return z
 
 

@@ -14,6 +14,8 @@ from valuate.inference import deletion as deleting
 from valuate.inference.value import PolicyValue, Source, Standing, read_confidence, student
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike, NDArray
 
     from valuate.inference.clusters import Clusters
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
 #: An optimisation error, or the effect of what is not determined, up to this many standard errors changes the
 #: coverage of a 95% interval by a tenth of a point.
 NEGLIGIBLE = 0.1
+#: What moves the value by fewer standard errors is not worth a sentence.
+VISIBLE = 1e-3
+#: A standard error found by products may still move by this share of itself.
+SETTLED = 0.005
 #: Equations hold where the relative residual is below this, as in LSTD.
 CONSISTENT = 1e-8
 #: Draws below which an interval is wide and rests on few.
@@ -129,16 +135,36 @@ class _Fit:
 
     def _look(self) -> None:
         p = self.states.mean
-        self.z = self.system.adjoint(p)
-        residual = self.equations.residual(self.theta)
-        self.value = float(p @ self.theta) + float(self.z @ residual)
-        self.moved = self.value - float(p @ self.given)
+        self.residual = self.equations.residual(self.theta)
         self.errors = scores.errors(self.problem, self.theta, self.form)
-        self.terms = self.errors * scores.along(self.problem, self.z, self.form, self.draws.starts)
+        if isinstance(self.system, adjoint.Dense):
+            self.z = self.system.adjoint(p)
+        else:
+            self.z = self.system.adjoint(p, self._settling())
+        self.value = float(p @ self.theta) + float(self.z @ self.residual)
+        self.moved = self.value - float(p @ self.given)
+        self.terms = self._terms(self.z)
         #: Whether A theta = b holds at all.
         self.holds = True
         if isinstance(self.system, adjoint.Dense) and self.system.rank < self.problem.dim:
             self.holds = self.equations.relative_residual(self.theta) <= CONSISTENT
+
+    def _terms(self, z: Vector) -> Vector:
+        return self.errors * scores.along(self.problem, z, self.form, self.draws.starts)
+
+    def _settling(self) -> Callable[[Vector], bool]:
+        """Tells whether the standard error and the correction of the value have stopped moving."""
+        last = [np.inf, np.inf]
+
+        def settled(z: Vector) -> bool:
+            terms = self._terms(z)
+            sums = terms if self.draws.count == 1 else self.draws.total(terms)
+            error, moved = float(np.sqrt(sums @ sums)) / self.problem.n_rows, float(z @ self.residual)
+            still = abs(error - last[0]) <= SETTLED * error and abs(moved - last[1]) <= SETTLED * error
+            last[:] = error, moved
+            return still
+
+        return settled
 
     def regroup(self, draws: Clusters, states: Initial) -> None:
         """Take other draws; first states may no longer be a sample."""
@@ -147,16 +173,16 @@ class _Fit:
     def open_reach(self) -> float:
         """How far the value could move with what A leaves open, if no state's value changes by more than the largest.
 
-        The gap f is the part of the initial features on which A says nothing. Weights may move along it until the
-        value of some state changes by as much as the largest value that there is.
+        Weights may move along the open direction until the value of some state changes by as much as the largest
+        value that there is.
         """
-        gap = self.system.gap
-        if not gap.any():
+        if self.system.open is None:
             return 0.0
+        direction, slope = self.system.open
         rows = scores.in_memory(self.problem)
         largest = max(float(np.abs(rows.times(self.theta)).max()), float(np.abs(self.states.values(self.theta)).max()))
-        change = max(float(np.abs(rows.times(gap)).max()), float(np.abs(self.states.values(gap)).max()))
-        return float(gap @ gap) / change * largest
+        change = max(float(np.abs(rows.times(direction)).max()), float(np.abs(self.states.values(direction)).max()))
+        return abs(slope) / change * largest
 
 
 def _cut(fit: _Fit, draws: Clusters, blocks: Any) -> tuple[Clusters, list[str]]:
@@ -279,7 +305,7 @@ class _Answer:
                 "more rows."
             )
             return Standing.UNDETERMINED
-        if reach > 0:
+        if reach > VISIBLE * error:
             self.notes.append(
                 f"What the rows say nothing of could move the value by {reach / error:.1g} standard errors at most."
             )

@@ -42,7 +42,8 @@ class Pseudoinverse:
         self.rank = rank = int((sizes > noise * max(1.0, sizes.max(initial=0.0))).sum())
         self.left, self.sizes, self.right = left[:, :rank], sizes[:rank], right[:rank]
         # Directions that change no equation, orthonormal in the units of theta.
-        free = self.unit[:, None] * right[rank:].T
+        self.right_free = right[rank:]
+        free = self.unit[:, None] * self.right_free.T
         largest = np.abs(free).max(axis=0)
         free = free[:, largest > 0] / largest[largest > 0]
         self.free = np.linalg.qr(free)[0]
