@@ -153,6 +153,7 @@ class TestRunner:
         assert record["result"]["mspbe"]["end"] == problem.mspbe(again.theta)
         assert record["result"]["row_visits"] == again.row_visits == 1600
         assert record["versions"]["numpy"] == np.__version__
+        assert record["process"] == os.getpid() and 0 < record["seconds"]["processor"] < 60
         assert Cell.from_dict(record["settings"]) == CELL
 
     def test_constants_of_the_theory(self):
@@ -194,6 +195,14 @@ class TestPool:
             pool._workers[0]._process.kill()
             kinds = [record["kind"] for _, record in results]
             assert sorted(kinds) == ["failed", "run"]
+
+    def test_workers_are_kept_for_later_runs(self):
+        """With their data sets, of which there are never more in memory than processes were asked for."""
+        with Pool(2, 0) as pool:
+            first = [record["process"] for _, record in pool.results(runs_of("x", [CELL]))]
+            later = [record["process"] for _, record in pool.results(runs_of("y", [CELL]))]
+            assert len(pool._workers) == 2 and set(later) <= {worker._process.pid for worker in pool._workers}
+        assert set(first) | set(later) == {worker._process.pid for worker in pool._workers}
 
     def test_nothing_to_do(self):
         with Pool(2, 0) as pool:
@@ -392,14 +401,27 @@ class TestCommands:
         assert tables(broken) == tables(whole)
 
 
-#: Ends of SVRG in Figure 1 that an independent implementation found, and how far data sets differ (their standard
-#: deviation over 8 to 12 data sets).
+#: Ends of SVRG in Figure 1: what an independent implementation found on average over 10 runs, and the standard
+#: deviation of ours over 24 data sets (root seeds 0 to 23; with each a process of its own in Random MDP). Runs on one
+#: data set differ far less, so it is data sets that a comparison has to allow for.
 ENDS = {
-    "random-mdp": (0.0314, 0.0020),
-    "mountain-car": (0.360, 0.0038),
-    "cart-pole": (2.94e-3, 2.8e-4),
-    "acrobot": (0.246, 0.055),
+    "random-mdp": (0.0314, 0.0027),
+    "mountain-car": (0.360, 0.0036),
+    "cart-pole": (2.94e-3, 3.2e-4),
+    "acrobot": (0.246, 0.043),
 }
+
+
+@pytest.mark.parametrize("task", ENDS)
+def test_ends_of_figure_1_are_those_of_an_independent_implementation(task):
+    """Means over data sets, 6 here and 10 there, within 3 standard errors of their difference."""
+    cells = {cell.name: cell for cell in EXPERIMENTS["figure-1"].cells("paper", 1)}
+    ends = [
+        running.Runner(root).run(Run("figure-1", cells[f"{task}/svrg"], 0))["result"]["mspbe"]["end"]
+        for root in range(6)
+    ]
+    expected, apart = ENDS[task]
+    assert abs(np.mean(ends) - expected) < 3 * apart * np.sqrt(1 / 6 + 1 / 10)
 
 
 def test_smoke_scale_shows_what_the_paper_says(tmp_path):
@@ -420,7 +442,7 @@ def test_smoke_scale_shows_what_the_paper_says(tmp_path):
         assert round(passes[f"{task}/batching-svrg"], 2) == batching
         expected, apart = ENDS[task]
         ends = mean_end(f"{task}/svrg"), mean_end(f"{task}/batching-svrg")
-        assert abs(ends[0] - expected) < 3 * apart
+        assert abs(ends[0] - expected) < 3 * apart * np.sqrt(1 + 1 / 10)  # one data set for all runs
         assert ends[1] == pytest.approx(ends[0], rel=0.03)
     for method in ("svrg", "saga"):
         for record in results.of("figure-2", method):

@@ -42,8 +42,9 @@ class Pool:
     def results(self, runs: Sequence[Run]) -> Iterator[tuple[Run, dict[str, Any]]]:
         """Each run and its record as it finishes; the record's kind is "failed" where the worker died of it."""
         schedule = _Schedule(runs)
-        for _ in range(min(self.jobs, len(runs))):
-            self._give(self._start(), schedule)
+        idle = list(self._workers)  # left from runs before, with a data set that may be of use again
+        for k in range(min(self.jobs, len(runs))):
+            self._give(idle[k] if k < len(idle) else self._start(), schedule)
         while any(worker.run is not None for worker in self._workers):
             worker, line = self._answers.get()
             run = worker.run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import platform
 import sys
 import time
@@ -41,7 +42,7 @@ class Runner:
 
     def run(self, run: Run) -> dict[str, Any]:
         """The record of a run: what went in, what came out, what it took."""
-        began = time.perf_counter()
+        began, worked = time.perf_counter(), time.process_time()
         loaded = self._data(run)
         ready = time.perf_counter()
         cell = run.cell
@@ -61,8 +62,8 @@ class Runner:
         else:
             found, seconds = self._solve(run, loaded)
             record |= found
-        record["seconds"] = {"data": ready - began} | seconds
-        record["peak_megabytes"] = peak_megabytes()
+        record["seconds"] = {"data": ready - began, "processor": time.process_time() - worked} | seconds
+        record["process"], record["peak_megabytes"] = os.getpid(), peak_megabytes()
         record["finished"] = time.time()
         return record
 

@@ -1,12 +1,13 @@
-"""The report on a reproduction of the paper: one HTML page, its charts as SVG, its numbers as CSV.
+"""Pages for readers: on a reproduction of the paper, its charts also as SVG and its numbers as CSV; and on a fit.
 
 ::
 
     from valuate import report
 
     report.make_report("reproduction-paper")
+    report.fit_page(model, va.inspect(log), model.policy_value(), "report.html", log=log)
 
-Everything on the page is computed from the folder's records, the sentences too.
+Each is one file that needs no other. Everything on it is computed, the sentences too.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ from valuate.experiments.results import Results
 from valuate.experiments.store import Store
 from valuate.report import charts, control, costs, figures, page, tables
 from valuate.report.about import about, headline, progress, wall_seconds
+from valuate.report.fit import fit_page
+from valuate.report.fitted import Fitted
 from valuate.report.parts import Section, span
 
-__all__ = ["in_short", "make_report", "sections"]
+__all__ = ["Fitted", "fit_page", "in_short", "make_report", "sections"]
 
 #: What makes the section of each experiment.
 _SECTIONS: dict[str, Callable[[Results], Section]] = {
@@ -74,7 +77,10 @@ def make_report(folder: str | Path) -> Path:
         _write(root / "summary.md", page.markdown(TITLE, lead, warnings, parts))
         _write(root / "report.html", page.html(TITLE, lead, warnings, parts))
     except OSError as error:
-        raise InputError(f"The report cannot be written to {folder}: {error.strerror or error}.") from None
+        raise InputError(
+            f"The report cannot be written to {folder}: {error.strerror or error}. The finished runs are kept: once it "
+            f"can be written to, 'valuate report {folder}' makes it."
+        ) from None
     return root / "report.html"
 
 

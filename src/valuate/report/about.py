@@ -52,11 +52,31 @@ def _circumstances(store: Store, results: Results) -> list[str]:
         jobs = ", ".join(str(jobs) for jobs in _different([session["jobs"] for session in sessions]))
         began = time.strftime("%Y-%m-%d %H:%M", time.gmtime(sessions[0]["began"]))
         count = "one go" if len(sessions) == 1 else f"{len(sessions)} goes"
-        out.append(f"Begun {began} UTC, made in {count} of {span(wall_seconds(store))} in all, with {jobs} processes.")
-        peaks = [run["peak_megabytes"] for run in runs if run["peak_megabytes"]]
-        if peaks:
-            out.append(f"The most memory that one of the processes used: {number(max(peaks) / 1024, 2)} GB.")
+        out.append(
+            f"Begun {began} UTC, made in {count} of {span(wall_seconds(store))} in all, with {jobs} processes"
+            f"{_processor_time(runs)}."
+        )
+        out += _memory(runs, max(session["jobs"] for session in sessions))
     return out
+
+
+def _processor_time(runs: list[Record]) -> str:
+    """What the runs took of the processor: less than the time of all processes where others used it too."""
+    spent = [run["seconds"].get("processor") for run in runs]
+    return "" if None in spent else f" that used {span(sum(spent))} of one core's time"
+
+
+def _memory(runs: list[Record], jobs: int) -> list[str]:
+    """The most memory of a process, and of as many as ran side by side if all were at their most at one time."""
+    peaks: dict[int, float] = {}
+    for run in runs:
+        process = run.get("process", 0)
+        peaks[process] = max(peaks.get(process, 0.0), run["peak_megabytes"] or 0.0)
+    largest = sorted(peaks.values(), reverse=True)[:jobs]
+    if not largest or not largest[0]:
+        return []
+    together = f"; of {len(largest)} together, at most {number(sum(largest) / 1024, 2)} GB" if len(largest) > 1 else ""
+    return [f"The most memory that one of the processes used: {number(largest[0] / 1024, 2)} GB{together}."]
 
 
 def wall_seconds(store: Store) -> float:
