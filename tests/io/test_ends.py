@@ -166,6 +166,12 @@ def test_unrecorded_ends_show_where_next_states_do_not_match():
     assert any("the rows are not in order of time" in note for note in log.reading.notes)
 
 
+def test_a_log_of_one_row():
+    log = va.read({"obs_0": [1.0], "next_obs_0": [2.0], "reward": [1], "terminated": [False]})
+    np.testing.assert_array_equal(log.next_states, [[2.0]])
+    assert log.truncated.all() and len(va.read({"obs": [1.0], "reward": [1], "terminated": [True]})) == 1
+
+
 def test_ends_that_nothing_records_are_warned_of():
     log = read(terminated=flags(2, 5))
     assert log.reading.dropped == {} and len(log) == 6

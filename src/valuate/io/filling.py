@@ -194,18 +194,26 @@ def _blank(array: NDArray[Any], place: int, absent: Flags | None) -> None:
 
 
 def _compared(states: Any, values: Any, successor: Index | None, start: int) -> tuple[Index, Flags]:
-    """The rows after some rows, and whether their states are ``values``."""
+    """The rows after some rows, and whether their states are ``values``, to the bit."""
     m, n = len(values), len(states)
+    states, values = _bits(states), _bits(values)
     same = np.zeros(m, bool)
     if successor is None:
         inside = min(m, n - start - 1)
-        equal = values[:inside] == states[start + 1 : start + 1 + inside]
-        same[:inside] = equal.reshape(inside, -1).all(axis=1)
+        if inside:
+            equal = values[:inside] == states[start + 1 : start + 1 + inside]
+            same[:inside] = equal.reshape(inside, -1).all(axis=1)
         return np.arange(start + 1, start + m + 1), same
     after = successor[start : start + m]
     equal = values == states[np.maximum(after, 0)]
     same[:] = (after >= 0) & equal.reshape(m, -1).all(axis=1)
     return after, same
+
+
+def _bits(array: NDArray[Any]) -> NDArray[Any]:
+    """Numbers that differ where floats do, 0 and -0 included."""
+    simple = array.dtype.kind == "f" and array.dtype.isnative and array.dtype.itemsize in (2, 4, 8)
+    return array.view(f"i{array.dtype.itemsize}") if simple else array
 
 
 def _joined(table: Table, pick: Pick, others: dict[str, Column]) -> Values:
