@@ -6,12 +6,13 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
+from browser import check, tips
 from valuate.experiments.figure_2 import EXPERIMENT as FIGURE_2
 from valuate.experiments.results import Curve, Results, Spread
 from valuate.experiments.store import Store
 from valuate.experiments.table_2 import EXPERIMENT as TABLE_2
 from valuate.experiments.table_3 import EXPERIMENT as TABLE_3
-from valuate.report import charts, control, costs, figures, make_report, page, tables
+from valuate.report import axes, charts, control, costs, figures, make_report, page, tables
 from valuate.report.about import wall_seconds
 from valuate.report.parts import (
     Chart,
@@ -219,9 +220,9 @@ class TestCharts:
 
     def test_ticks(self):
         for low, high in ((1e-8, 1.0), (0.3, 0.5), (0.03, 0.2), (1e-3, 1.0)):
-            ticks = charts._Scale(low, high, 0, 1, log=True).ticks()
+            ticks = axes.Scale(low, high, 0, 1, log=True).ticks()
             assert 2 <= len(ticks) <= 9 and all(low * 0.999 <= tick <= high * 1.001 for tick in ticks)
-        assert charts._Scale(0, 50, 0, 1, log=False).ticks() == [0, 10, 20, 30, 40, 50]
+        assert axes.Scale(0, 50, 0, 1, log=False).ticks() == [0, 10, 20, 30, 40, 50]
 
 
 TABLE = Table(
@@ -293,6 +294,20 @@ def folder(tmp_path):
     with (tmp_path / "f" / "runs.jsonl").open("ab") as file:
         file.write(b'{"kind"')
     return tmp_path / "f"
+
+
+class TestBrowser:
+    def test_the_page(self, browser, folder):
+        experiments = {made.name: made.cells("smoke", 2) for made in (TABLE_2, TABLE_3, FIGURE_2)}
+        with Store.write(folder, "smoke", 7, experiments) as store:
+            for name in ("gtd2", "scsg"):
+                result = {"status": "budget spent", "mspbe": {"start": 1.0, "end": 0.5}, "passes": 1.0, "row_visits": 9}
+                passes = np.linspace(0, 1, 30)
+                trace = {"passes": passes.tolist(), "epoch": [0] * 30, "mspbe": np.exp(-passes).tolist()}
+                store.append(run("figure-2", name, 0, result=result, trace=trace))
+        page = make_report(folder)
+        assert "Figure 2" in check(browser, page, drawings=1)
+        assert tips(browser, page)[0].startswith("passes ")
 
 
 class TestReport:

@@ -31,12 +31,34 @@ SIGNS = {Verdict.AGREES: "&#10003;", Verdict.OVERLAPS: "&#8776;", Verdict.DIFFER
 
 def html(title: str, lead: str, warnings: Sequence[str], sections: Sequence[Section]) -> str:
     """The page."""
-    links = "".join(f'<a href="#{part.name}">{escape(part.title.split(":")[0])}</a>' for part in sections)
-    body = "\n".join(_section(part) for part in sections)
+    links = [("summary", "Summary"), *((part.name, part.title.split(":")[0]) for part in sections)]
+    body = "\n".join([_summary(warnings, sections), *map(_section, sections)])
+    return document(title, lead, links, body, [chart for part in sections for chart in part.charts])
+
+
+def document(
+    title: str, lead: str, links: Sequence[tuple[str, str]], body: str, drawn: Sequence[Chart], *, style: str = ""
+) -> str:
+    """A page that needs nothing else.
+
+    Parameters
+    ----------
+    title : str
+    lead : str
+        HTML.
+    links : sequence of (name, words)
+        To sections of the body.
+    body : str
+        HTML: sections.
+    drawn : sequence of Chart
+        That are in the body; a pointer over them shows their numbers.
+    style : str
+        Rules beside those of all pages.
+    """
+    places = "".join(f'<a href="#{name}">{escape(words)}</a>' for name, words in links)
     scripts = "".join(
         f'<script type="application/json" id="data-{chart.name}">{_inside_script(charts.data(chart))}</script>'
-        for part in sections
-        for chart in part.charts
+        for chart in drawn
     )
     return f"""<!doctype html>
 <html lang="en">
@@ -44,17 +66,16 @@ def html(title: str, lead: str, warnings: Sequence[str], sections: Sequence[Sect
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(title)}</title>
-<style>{_asset("page.css")}</style>
+<style>{asset("page.css")}{style}</style>
 </head>
 <body>
 <header><div><h1>{escape(title)}</h1><p>{lead}</p></div></header>
-<nav><div><a href="#summary">Summary</a>{links}</div></nav>
+<nav aria-label="Sections"><div>{places}</div></nav>
 <main>
-{_summary(warnings, sections)}
 {body}
 </main>
 {scripts}
-<script>{_asset("page.js")}</script>
+<script>{asset("page.js")}</script>
 </body>
 </html>
 """
@@ -109,7 +130,7 @@ def _summary(warnings: Sequence[str], sections: Sequence[Section]) -> str:
             if sentence.verdict in wanted and part.name != "about"
         ]
         if said:
-            parts.append(f"<h3>{heading}</h3>{_said(said)}")
+            parts.append(f"<h3>{heading}</h3>{said_html(said)}")
     return f'<section id="summary"><h2>Summary</h2>{"".join(parts)}<p class="note">{RULE}</p></section>'
 
 
@@ -118,33 +139,36 @@ def _section(part: Section) -> str:
     if part.lead:
         out.append(f'<p class="lead">{part.lead}</p>')
     if part.sentences:
-        out.append(_said(part.sentences))
+        out.append(said_html(part.sentences))
     if part.charts:
         alone = len(part.charts) == 1
-        inner = "".join(_figure(chart, alone) for chart in part.charts)
+        inner = "".join(figure_html(chart, alone) for chart in part.charts)
         out.append(inner if alone else f'<div class="charts">{inner}</div>')
     for table in part.tables:
         if table.name.startswith("settings-"):
-            out.append(f"<details><summary>Settings: {escape(table.title)}</summary>{_table(table, '')}</details>")
+            out.append(f"<details><summary>Settings: {escape(table.title)}</summary>{table_html(table, '')}</details>")
         else:
-            out.append(_table(table, f"<h3>{escape(table.title)}</h3>"))
+            out.append(table_html(table, f"<h3>{escape(table.title)}</h3>"))
     return "\n".join([*out, "</section>"])
 
 
-def _figure(chart: Chart, alone: bool) -> str:
+def figure_html(chart: Chart, alone: bool) -> str:
+    """A chart of lines, which takes a width of its own where it is alone."""
     drawn = charts.svg(chart, standalone=False)
     kind = " class=alone" if alone else ""
     return f'<figure{kind} data-chart="data-{chart.name}">{drawn}<div class="tip"></div></figure>'
 
 
-def _said(sentences: Sequence[Sentence]) -> str:
+def said_html(sentences: Sequence[Sentence]) -> str:
+    """Sentences, HTML, as a list."""
     items = "".join(
         f'<li class="{CLASSES[said.verdict] if said.verdict else ""}">{said.text}</li>' for said in sentences
     )
     return f'<ul class="said">{items}</ul>'
 
 
-def _table(table: Table, heading: str) -> str:
+def table_html(table: Table, heading: str) -> str:
+    """A table under a heading, which is HTML."""
     numeric = [any(_is_number(row[k]) for row in table.rows) for k in range(len(table.columns))]
     kinds = ['class="n"' if right else "" for right in numeric]
     head = "".join(f"<th {kind}>{escape(name)}</th>" for name, kind in zip(table.columns, kinds, strict=True))
@@ -199,7 +223,8 @@ def _inside_script(text: str) -> str:
     return text.replace("</", "<\\/")
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A file of this package, as text."""
     return files("valuate.report").joinpath(name).read_text(encoding="utf-8")
 
 
