@@ -15,7 +15,7 @@ unexport NUMBA_CACHE_DIR
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
-demo: $(STAMPS)/runtime fresh-kernels ## evaluate a policy from a small log that the package makes
+demo: $(STAMPS)/runtime fresh-kernels ## collect a log, look at it, fit it, print the value with its interval, write the page
 	@$(BIN)/valuate demo
 
 test: $(STAMPS)/test fresh-kernels ## run all tests
@@ -53,7 +53,7 @@ $(STAMPS)/made:
 
 $(STAMPS)/runtime: $(STAMPS)/made pyproject.toml constraints.txt
 	@echo "Installing valuate into $(VENV) ..."
-	@$(INSTALL) -e .
+	@$(INSTALL) -e '.[io]'
 	@touch $@
 
 $(STAMPS)/test: $(STAMPS)/made pyproject.toml constraints.txt

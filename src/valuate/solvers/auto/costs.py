@@ -123,7 +123,7 @@ def _bytes(size: float) -> str:
 def seconds(value: float) -> str:
     """A time in words."""
     if value < 1.0:
-        return f"{1000 * value:.2g} ms"
+        return f"{1000 * value:.0f} ms" if value >= 0.01 else f"{1000 * value:.2g} ms"
     for unit, length in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0)):
         if value >= 2 * length:
             return f"{value / length:,.3g} {unit}"
