@@ -94,7 +94,9 @@ def test_nothing_is_written_over_unless_asked(tmp_path):
 
 def test_functions_are_refused(tmp_path):
     model = va.LinearValue(features=lambda s: s).fit(LOG)
-    with pytest.raises(va.InputTypeError, match="features is a function, and a function cannot be saved without pickle"):
+    with pytest.raises(
+        va.InputTypeError, match="features is a function, and a function cannot be saved without pickle"
+    ):
         model.save(tmp_path / "model.json")
     hidden = va.LinearValue(features=FunctionTransformer(lambda s: s)).fit(LOG)
     with pytest.raises(va.InputTypeError, match="features of FunctionTransformer cannot be saved"):

@@ -117,9 +117,7 @@ def test_scikit_learns_tools_with_folds_of_episodes():
         found = cross_val_score(
             model, log.states, log.rewards, cv=cv, params={**given, "groups": log.episodes}, error_score="raise"
         )
-        folds = [
-            clone(model).fit(log[train]).score(log[test]) for train, test in cv.split(x[:-1], groups=log.episodes)
-        ]
+        folds = [clone(model).fit(log[train]).score(log[test]) for train, test in cv.split(x[:-1], groups=log.episodes)]
         np.testing.assert_allclose(found, folds, rtol=1e-10)
         search = GridSearchCV(model, {"ridge": [0.0, 1e3]}, cv=va.episode_folds(log, 4), error_score="raise")
         search.fit(log.states, log.rewards, **given)

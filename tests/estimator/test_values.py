@@ -177,9 +177,10 @@ def test_what_is_refused():
 
 def test_a_solver_that_does_not_converge_warns_and_one_that_diverges_raises():
     log = RandomWalk(19).collect(5000, seed=1)
-    with pytest.warns(ConvergenceWarning, match="budget spent: Spent its budget of 1 passes"):
+    with pytest.warns(ConvergenceWarning, match="budget spent: Spent its budget of 1 passes") as caught:
         model = va.LinearValue(features=Tabular(19), discount=1.0, solver="svrg", passes=1).fit(log)
     assert model.solution_.status is va.Status.BUDGET_SPENT
+    assert caught[0].filename == __file__
     solver = va.SVRG(step_theta=1e6, step_omega=1e6)
     with pytest.raises(va.SolverError, match="[Dd]iverge"):
         va.LinearValue(features=Tabular(19), discount=1.0, solver=solver).fit(log)

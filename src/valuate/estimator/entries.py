@@ -40,7 +40,7 @@ class Entries:
         #: The row of the log that stands for each entry of a state, and of a next state.
         self.heads, self.nexts = np.arange(n), np.arange(n)
         here, there = np.arange(n), np.arange(n)
-        if kind == "action" and not given.framed:
+        if kind == "action" and given.frames is None:
             found = self._few()
             if found is not None:
                 (self.heads, here), (self.nexts, there) = found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_array, column_or_1d, validate_data
 from valuate import _checks
 from valuate.errors import InputError, InputTypeError
 from valuate.estimator import policies
-from valuate.estimator.frames import is_frame
+from valuate.estimator.frames import is_frame, take
 from valuate.transitions import Transitions
 
 if TYPE_CHECKING:
@@ -29,8 +29,9 @@ class Given:
     Attributes
     ----------
     log : Transitions
-        Its states are those of ``states``; or, for data frames, their row numbers, next states after states.
-    states, next_states : array, sparse matrix or data frame, (n, ...)
+        For data frames its states are row numbers, those of next states after those of states.
+    frames : pair of data frames, or None
+        States and next states, where they came so.
     actions : as given, (n, ...), or None
     numbers : (n,) array or None
         Actions as whole numbers, where they are.
@@ -41,15 +42,14 @@ class Given:
     """
 
     log: Transitions
-    states: Any
-    next_states: Any
+    frames: tuple[Any, Any] | None = None
     actions: Any = None
     numbers: NDArray[np.int64] | None = None
     next_actions: Any = None
     next_probabilities: Any = None
     logged: NDArray[np.float64] | None = None
-    #: Whether the states are rows of a data frame.
-    framed: bool = False
+    #: States and next states of a log that gathers them anew whenever it is asked.
+    _held: dict[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.log)
@@ -58,6 +58,37 @@ class Given:
     def ended(self) -> NDArray[np.bool_]:
         """Where nothing follows: (n,) flags."""
         return self.log.terminated
+
+    @property
+    def states(self) -> Any:
+        """The states of all rows, (n, ...): array, sparse matrix or data frame."""
+        return self._column("states")
+
+    @property
+    def next_states(self) -> Any:
+        """As `states`, of what follows."""
+        return self._column("next_states")
+
+    def some_states(self, rows: Any) -> Any:
+        """The states of some rows."""
+        return self._some("states", rows)
+
+    def some_next_states(self, rows: Any) -> Any:
+        """The next states of some rows."""
+        return self._some("next_states", rows)
+
+    def _column(self, name: str) -> Any:
+        if self.frames is not None:
+            return self.frames[name == "next_states"]
+        if name not in self._held:
+            self._held[name] = getattr(self.log, name)
+        return self._held[name]
+
+    def _some(self, name: str, rows: Any) -> Any:
+        # Few rows of trajectories that are stored once are not worth a copy of all.
+        if self.frames is None and name not in self._held and np.ndim(rows) == 1 and 4 * len(rows) < len(self):
+            return getattr(self.log[rows], name)
+        return take(self._column(name), rows)
 
     def actions_for(self, rows: Any) -> Any:
         """The actions of some rows, as numbers where they are; None where there are none."""
@@ -96,7 +127,7 @@ def read(model: Any, X: Any, y: Any, extras: dict[str, Any], *, reset: bool) -> 
         weights=_column("sample_weight", weights),
         episodes=extras.get("groups"),
     )
-    given = Given(log, states if framed else log.states, followers if framed else log.next_states, framed=framed)
+    given = Given(log, (states, followers) if framed else None)
     return _with_actions(given, extras, extras.get("actions"), extras.get("next_actions"), extras.get("probabilities"))
 
 
@@ -124,7 +155,7 @@ def _from_log(model: Any, log: Transitions, extras: dict[str, Any], reset: bool)
     for name in _OF_A_LOG:
         if extras.get(name) is not None:
             raise InputError(f"{name} is given twice: a log has its own. Make it a part of the Transitions.")
-    shape = log.states.shape[1:]
+    shape = log[0].states.shape[1:]
     width = int(np.prod(shape, dtype=int))
     if reset:
         _forget(model)
@@ -137,7 +168,7 @@ def _from_log(model: Any, log: Transitions, extras: dict[str, Any], reset: bool)
     logged = getattr(log, "probabilities", None) if logged is None else logged
     nexts = extras.get("next_actions")
     nexts = log.next_actions if nexts is None else nexts
-    given = Given(log, log.states, log.next_states)
+    given = Given(log)
     return _with_actions(given, extras, log.actions, nexts, logged)
 
 

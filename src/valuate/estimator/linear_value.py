@@ -56,8 +56,9 @@ class LinearValue(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         pairs, where next probabilities are given, or where there is a policy, and actions without the probabilities
         with which they were taken; "state" otherwise.
     tolerance : float, None or "auto"
-        Relative residual at which the solver may stop. "auto": 1e-8; and None for `va.Auto`, which then stops where
-        the log can tell no more.
+        Relative residual at which the solver may stop. "auto": 1e-8, and 1e-6 for `va.Auto`. None leaves it to the
+        solver: `va.Auto` then stops where the MSPBE is below its statistical floor, which is sooner; the value of a
+        policy may still move by more than its standard error where features are many.
     passes : float or None
         The solver's budget, over the rows; None: its own.
 
@@ -164,7 +165,8 @@ class LinearValue(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             The solver diverged. It warns (scikit-learn's ConvergenceWarning) where it ended otherwise than converged.
         """
         given = inputs.read(self, X, y, _extras(locals()), reset=True)
-        pipelines.require_same_space(self, given, "fit")
+        if next_states is not None:
+            pipelines.require_same_space(self, given, "fit")
         running.tell(fitting.fit(self, given))
         return self
 
@@ -196,7 +198,8 @@ class LinearValue(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         first = not hasattr(self, "coef_")
         given = inputs.read(self, X, y, _extras(locals()), reset=first)
-        pipelines.require_same_space(self, given, "fit")
+        if next_states is not None:
+            pipelines.require_same_space(self, given, "fit")
         solution, told = fitting.add(self, given, first=first)
         if told:
             running.tell(solution)
@@ -280,7 +283,8 @@ class LinearValue(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 "Give next_states (with scikit-learn's tools: set_score_request(next_states=True, ...)), or a log."
             )
         given = inputs.read(self, X, y, _extras(locals()), reset=False)
-        pipelines.require_same_space(self, given, "score")
+        if next_states is not None:
+            pipelines.require_same_space(self, given, "score")
         what = task.plan(self, given, fit=False, map=self._map)
         return -float(self.reference_.mspbe(what.given, fitting.errors(self, what)))
 

@@ -145,23 +145,23 @@ def joined(states: Any, actions: Any) -> Any:
 def of_states(given: Given, wanted: Any, *, fit: bool) -> tuple[States, str]:
     """The features of states, fitted on the log's where ``fit`` is true, and a sentence on a choice that was made."""
     map, note = _found(given, wanted)
-    return States(_fitted(map, given.states, fit)), note
+    return States(_fitted(map, lambda: given.states, fit)), note
 
 
 def of_pairs(given: Given, wanted: Any, n_actions: int | None, *, fit: bool) -> tuple[Pairs | Blocks, str]:
     """As `of_states`, for pairs; states' features are put into one block for each action where actions are numbered."""
     if isinstance(wanted, StateActionBlocks):
-        return Blocks(_fitted(wanted, (given.states, given.actions), fit)), ""
+        return Blocks(_fitted(wanted, lambda: (given.states, given.actions), fit)), ""
     form = form_of(wanted)
     if form == "arguments":
         return Pairs(wanted, form, n_actions), ""
     if form == "tuple":
-        return Pairs(_fitted(wanted, (given.states, given.actions), fit), form, n_actions), ""
+        return Pairs(_fitted(wanted, lambda: (given.states, given.actions), fit), form, n_actions), ""
     map, note = _found(given, wanted)
     if n_actions is None:
-        return Pairs(_fitted(map, joined(given.states, given.actions), fit), "columns", None), note
-    of_state = States(_fitted(map, given.states, fit))
-    sample = of_state.rows(take(given.states, np.arange(1)))
+        return Pairs(_fitted(map, lambda: joined(given.states, given.actions), fit), "columns", None), note
+    of_state = States(_fitted(map, lambda: given.states, fit))
+    sample = of_state.rows(given.some_states(np.arange(1)))
     sparse = _checks.is_sparse(sample) or sample.shape[1] * n_actions > DENSE
     inner = partial(apply, None) if of_state.map is None else of_state.map
     return Blocks(StateActionBlocks(inner, n_actions, sparse_output=sparse)), note
@@ -217,14 +217,14 @@ def _found(given: Given, wanted: Any) -> tuple[Any, str]:
     )
 
 
-def _fitted(map: Any, states: Any, fit: bool) -> Any:
+def _fitted(map: Any, states: Callable[[], Any], fit: bool) -> Any:
     """A fitted copy of a transformer; the map itself where there is nothing to fit, or fitting is not allowed."""
     if not hasattr(map, "transform"):
         return map
     if fit:
         copy = clone(map, safe=False)
         # A frozen one is fitted for good, and its fit asks for a y.
-        return copy.fit(states) if hasattr(copy, "fit") and not isinstance(copy, FrozenEstimator) else copy
+        return copy.fit(states()) if hasattr(copy, "fit") and not isinstance(copy, FrozenEstimator) else copy
     try:
         check_is_fitted(map)
     except NotFittedError:

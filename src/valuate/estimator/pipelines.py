@@ -102,7 +102,7 @@ def _look(given: Given) -> None:
     """Warn where most columns of the next states lie elsewhere than those of the states."""
     states, nexts = given.states, given.next_states
     goes_on = np.flatnonzero(~given.ended)
-    dense = not (given.framed or _checks.is_sparse(states))
+    dense = not (given.frames is not None or _checks.is_sparse(states))
     if not dense or states.ndim != 2 or {states.dtype.kind, nexts.dtype.kind} - set("iuf") or len(goes_on) < FEWEST:
         return
     rows = goes_on[:: max(1, len(goes_on) // SAMPLE)]

@@ -79,10 +79,10 @@ class Reference:
     def of(cls, given: Given, kind: str, n_actions: int | None) -> Reference:
         """From the rows of a training log."""
         n = len(given)
-        most = max(2 * FEW, min(SAMPLE, ENTRIES // _width(given.states)))
+        most = max(2 * FEW, min(SAMPLE, ENTRIES // _width(given.some_states(np.arange(1)))))
         rows = np.unique(np.linspace(0, n - 1, most).astype(np.int64)) if n > most else np.arange(n)
         blocks = n_actions or 0
-        states = take(given.states, rows)
+        states = given.some_states(rows)
         acts = kind == "action"
         numbers = _numbers(states, given.actions[rows] if acts and not blocks else None)
         labels = _labels(states) if numbers is None else numbers
@@ -134,7 +134,7 @@ class Reference:
         if largest == 0.0:
             return 0.0
         log, total = given.log, Moments(ridge=0.0)
-        step = max(1024, min(BLOCK, ENTRIES // _width(given.states)))
+        step = max(1024, min(BLOCK, ENTRIES // _width(given.some_states(np.arange(1)))))
         for first in range(0, len(given), step):
             part = slice(first, first + step)
             ratios, weights = (None if column is None else column[part] for column in (log.ratios, log.weights))

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 #: Far below what the noise of a log leaves to know.
 TOLERANCE = 1e-8
+#: The same for `Auto`, which without any stops where the MSPBE is below its floor: with many features the error that
+#: is left may lie along the one direction that the value of a policy looks in.
+AUTO_TOLERANCE = 1e-6
 
 
 def find(given: Any) -> Any:
@@ -51,7 +54,7 @@ def tolerance(model: Any, solver: Any) -> float | None:
     if isinstance(model.tolerance, str):
         if model.tolerance != "auto":
             raise InputError(f'tolerance must be a number above 0, None or "auto", not {model.tolerance!r}.')
-        return None if isinstance(solver, solvers.Auto) else TOLERANCE
+        return AUTO_TOLERANCE if isinstance(solver, solvers.Auto) else TOLERANCE
     return None if model.tolerance is None else _checks.number("tolerance", model.tolerance, above=0.0)
 
 
@@ -66,9 +69,9 @@ def seed(random_state: Any) -> Any:
     return _checks.whole("random_state", random_state, low=0)
 
 
-def tell(solution: Solution, *, level: int = 3) -> None:
+def tell(solution: Solution) -> None:
     """Warn where the solver did not converge; raise where it diverged."""
     if solution.status is Status.DIVERGED:
         raise SolverError(solution.message, solution=solution)
     if solution.status is not Status.CONVERGED:
-        warnings.warn(f"{solution.status.value}: {solution.message}", ConvergenceWarning, stacklevel=level + 1)
+        warnings.warn(f"{solution.status.value}: {solution.message}", ConvergenceWarning, stacklevel=3)

@@ -186,7 +186,9 @@ def _transformer(map: Any) -> dict[str, Any]:
         raise InputTypeError(f"features of {type(map).__name__} cannot be saved: {error}") from error
     unnamed = [name for name in io.get_untrusted_types(data=data) if "<" in name]
     if unnamed:
-        raise InputTypeError(f"features of {type(map).__name__} cannot be saved: {unnamed[0]} has no name to find it by.")
+        raise InputTypeError(
+            f"features of {type(map).__name__} cannot be saved: {unnamed[0]} has no name to find it by."
+        )
     return {"skops": base64.b64encode(data).decode("ascii")}
 
 

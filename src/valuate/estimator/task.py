@@ -65,11 +65,11 @@ class Task:
     def sample(self, most: int = 64) -> Any:
         """Features of some rows spread over the log."""
         places = np.unique(np.linspace(0, len(self.given) - 1, most).astype(np.int64))
-        return self.map.rows(take(self.given.states, places), self.given.actions_for(places))
+        return self.map.rows(self.given.some_states(places), self.given.actions_for(places))
 
     def initial(self, places: Any) -> Any:
         """Features of the states of these rows; for action values with the policy's actions, else the rows' own."""
-        states = take(self.given.states, places)
+        states = self.given.some_states(places)
         if self.kind == "state" or self.policy is None:
             return self.map.rows(states, self.given.actions_for(places))
         return mapping.decided(self.map, states, self.policy(states, places), places)
@@ -85,7 +85,7 @@ class Task:
     def _rows(self) -> tuple[Any, Callable[[Any], Any]]:
         """A log, and what makes feature rows of its states."""
         given = self.given
-        if self.kind == "state" and not given.framed:
+        if self.kind == "state" and given.frames is None:
             return given.log, self.map.rows
         entries = Entries(given, self.kind, self.map, self.policy)
         return entries.log, entries.rows
