@@ -220,15 +220,32 @@ def test_missing_steps_have_no_next_state():
     assert len(read(terminated=flags(5), episode=[0] * 6, timestamp=[0, 1, 2, 5, 6, 7])) == 6
 
 
+def test_ids_that_are_used_again():
+    """Two logs joined, both with episodes 0 and 1."""
+    arrays = {"terminated": flags(1, 5), "episode": [0, 0, 1, 0, 0, 1], "step": [0, 1, 0, 0, 1, 0]}
+    for more in ({}, {"next_obs": X + 1}):
+        log = read(**arrays, **more)
+        np.testing.assert_array_equal(log.states, X if more else [0, 1, 3, 5])
+        np.testing.assert_array_equal(log.episodes, [0, 0, 1, 2, 2, 3] if more else [0, 0, 2, 3])
+        assert any(
+            "Each run of rows from step 0 on is taken for an episode of its own." in n for n in log.reading.notes
+        )
+
+
 def test_a_step_twice():
-    arrays = {"terminated": flags(2, 5), "episode": [0] * 6, "step": [0, 1, 2, 0, 1, 2]}
-    with refuses(
-        "Episode 0 has step 0 more than once, in rows 0 and 3 (3 rows are such). Where the next state is that"
-    ):
+    arrays = {"terminated": flags(2, 5), "episode": [0] * 6, "step": [0, 1, 2, 1, 0, 2]}
+    with refuses("Episode 0 has step 0 more than once, in rows 0 and 4 (3 rows are such). Where the next state is"):
         read(**arrays)
     log = read(**arrays, next_obs=X + 1)
-    assert any("Episode 0 has step 0 more than once" in note for note in log.reading.notes)
+    np.testing.assert_array_equal(log.states, X)
+    assert any("The rows are left in the order that they have." in note for note in log.reading.notes)
     assert read({"steps": None}, **arrays).reading.dropped == {}
+
+
+def test_steps_that_count_down():
+    log = read(terminated=flags(2, 5), episode=[0, 0, 0, 1, 1, 1], time=[2, 1, 0, 5, 4, 3])
+    np.testing.assert_array_equal(log.states, X)
+    assert "'time' was left out: it counts down." in log.reading.notes and "steps" not in log.reading.columns
 
 
 def test_episodes_that_only_steps_tell():
@@ -290,6 +307,16 @@ def test_rlds_last_steps_as_told():
     odd = read(**{**steps, "reward": [1, 1, 9, 1, 1, 0]}, discount=[1, 0, 0, 1, 1, 0])
     np.testing.assert_array_equal(odd.states, book.states)
     np.testing.assert_array_equal(odd.rewards, np.ones(4))
+
+
+def test_rlds_last_steps_with_actions_of_their_own():
+    steps = {"is_first": flags(0, 3), "is_last": flags(2, 5), "is_terminal": flags(2, 5), "reward": [1, 1, 0, 1, 1, 0]}
+    np.testing.assert_array_equal(read(**steps, action=[1, 2, 7, 3, 4, 7]).states, [0, 1, 3, 4])
+    np.testing.assert_array_equal(read(**steps, action=[1, 2, 7, 3, 4, 8]).states, X)
+    # A discount that is only written as 1 - is_terminal shows nothing.
+    log = read(**steps, action=[1, 2, 0, 3, 4, 0], discount=1.0 - flags(2, 5))
+    np.testing.assert_array_equal(log.states, [0, 1, 3, 4])
+    np.testing.assert_array_equal(log.terminated, [False, True, False, True])
 
 
 def test_last_steps_may_hold_nothing():

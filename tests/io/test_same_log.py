@@ -1,6 +1,7 @@
 """The same 30 episodes in every shape: the same theta where next observations are held."""
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -212,6 +213,32 @@ def test_minari_itself():
     log = va.read(DataSet())
     check_held(log)
     assert minari and log.reading.source == "Minari data set"
+
+
+@pytest.mark.parametrize("format", ["hdf5", "arrow", "parquet"])
+def test_data_sets_that_minari_wrote(format, tmp_path, monkeypatch):
+    minari = pytest.importorskip("minari")
+    from gymnasium import spaces
+    from minari.data_collector import EpisodeBuffer
+
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    buffers = []
+    for episode in shapes.minari_episodes():
+        parts = {name: getattr(episode, name) for name in ("id", "observations", "actions")}
+        lists = {name: getattr(episode, name).tolist() for name in ("rewards", "terminations", "truncations")}
+        buffers.append(EpisodeBuffer(**parts, **lists, infos=None))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        data_set = minari.create_dataset_from_buffers(
+            dataset_id="cart-pole/test-v0",
+            buffer=buffers,
+            observation_space=spaces.Box(-np.inf, np.inf, (4,), np.float64),
+            action_space=spaces.Discrete(2),
+            data_format=format,
+        )
+        check_held(va.read(data_set))
+    check_held(va.read(tmp_path / "cart-pole" / "test-v0"))
+    check_held(va.read("cart-pole/test-v0", format="minari"))
 
 
 def test_own_files(tmp_path):

@@ -226,7 +226,12 @@ def _last_steps(draft: Draft, last_step: str | None, observed: bool) -> Flags:
             )
         return none
     only, note = ends.split_off(
-        draft.flags, draft.numbers["rewards"], draft.numbers.get("discounts"), draft.starts, last_step
+        draft.flags,
+        draft.starts,
+        last_step,
+        rewards=draft.numbers["rewards"],
+        discounts=draft.numbers.get("discounts"),
+        actions=drafting.actions_as_numbers(draft),
     )
     if note:
         draft.notes.append(note)

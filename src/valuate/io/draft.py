@@ -201,7 +201,14 @@ def _put_in_order(draft: Draft) -> None:
         return
     if draft.steps is None and draft.has_next:
         return  # each row knows its next state, and nothing says which row is earlier
+    if draft.steps is not None and ordering.counts_down(draft.episodes, draft.steps):
+        draft.notes.append(f"{draft.picks['steps'].names[0]!r} was left out: it counts down.")
+        draft.steps = None
+        del draft.picks["steps"]
+        return _put_in_order(draft)
     order = ordering.order_of(draft.episodes, draft.steps)
+    if draft.steps is not None and _ids_used_twice(draft, order):
+        return
     if order is None:
         return
     draft.order = order
@@ -214,6 +221,36 @@ def _put_in_order(draft: Draft) -> None:
         if draft.steps is not None
         else "Rows of an episode lay apart and have been put together, in the order that they had."
     )
+
+
+def _ids_used_twice(draft: Draft, order: Index | None) -> bool:
+    """Whether an episode has a step twice, so that its rows cannot be sorted; what is done about it."""
+    episodes, steps = draft.episodes, draft.steps
+    assert episodes is not None and steps is not None
+    rows = np.arange(draft.n) if order is None else order
+    again = ordering.doubles(ordering.changes(episodes[rows]), steps[rows])
+    if not len(again):
+        return False
+    label = episodes[rows[again[0]]]
+    label = draft.labels["episodes"][label] if "episodes" in draft.labels else label
+    said = (
+        f"Episode {label} has step {steps[rows[again[0]]]} more than once, in rows {rows[again[0] - 1]} and "
+        f"{rows[again[0]]} ({len(again):,} rows are such)."
+    )
+    starts = ordering.changes(episodes)
+    starts[1:] |= steps[1:] <= steps[:-1]
+    if (steps[starts] == steps[0]).all():  # ids that start again, where logs have been joined
+        draft.episodes = np.cumsum(starts) - 1
+        draft.labels.pop("episodes", None)
+        draft.notes.append(f"{said} Each run of rows from step {steps[0]} on is taken for an episode of its own.")
+        return True
+    if not draft.has_next:
+        raise InputError(
+            f"{said} Where the next state is that of the next step, which one it is cannot be told: give each episode "
+            "an id of its own, or read without the column: columns={'steps': None}."
+        )
+    draft.notes.append(f"{said} The rows are left in the order that they have.")
+    return True
 
 
 def _starts(draft: Draft) -> Flags | None:
@@ -240,33 +277,22 @@ def _starts(draft: Draft) -> Flags | None:
             draft.notes.append(f"No column names the episodes: one starts wherever {name!r} starts again.")
     if starts is not None:
         starts[0] = True
-        _refuse_doubles(draft, starts)
     return starts
-
-
-def _refuse_doubles(draft: Draft, starts: Flags) -> None:
-    if draft.steps is None or draft.episodes is None:
-        return
-    again = ordering.doubles(starts, draft.steps)
-    if not len(again):
-        return
-    label = draft.episodes[again[0]]
-    label = draft.labels["episodes"][label] if "episodes" in draft.labels else label
-    said = (
-        f"Episode {label} has step {draft.steps[again[0]]} more than once, in rows {draft.row(again[0] - 1)} and "
-        f"{draft.row(again[0])} ({len(again):,} rows are such)."
-    )
-    if not draft.has_next:
-        raise InputError(
-            f"{said} Where the next state is that of the next step, which one it is cannot be told: give each episode "
-            "an id of its own, or read without the column: columns={'steps': None}."
-        )
-    draft.notes.append(said)
 
 
 def counts_steps(draft: Draft) -> bool:
     """Whether the column of steps counts them, rather than being a time."""
     return draft.steps is not None and plain(draft.picks["steps"].names[0]) not in _TIMES
+
+
+def actions_as_numbers(draft: Draft) -> NDArray[Any] | None:
+    """The actions in order of time, where they are numbers; None where they are not, or there are none."""
+    if "actions" not in draft.picks or draft.picks["actions"].flat:
+        return None
+    values = draft.table.column(draft.picks["actions"].names[0]).values
+    if _checks.is_sparse(values) or values.dtype.kind not in "biuf" or len(values) != draft.n:
+        return None
+    return np.asarray(values[draft.rows(np.arange(draft.n))])
 
 
 def _gap(role: str, name: str, missing: Flags) -> InputError:

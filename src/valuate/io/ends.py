@@ -116,16 +116,22 @@ def find_ends(
 
 def split_off(
     flags: dict[str, Flags],
-    rewards: NDArray[Any],
-    discounts: NDArray[np.float64] | None,
     starts: Flags,
     last_step: str | None,
+    *,
+    rewards: NDArray[Any],
+    discounts: NDArray[np.float64] | None,
+    actions: NDArray[Any] | None,
 ) -> tuple[Flags, str | None]:
     """Steps that are no transitions, but hold the last observation of an episode, and a note about them.
 
-    RLDS ends every episode with such a step; some files of RLDS's shape end it with a transition instead. They are
-    told apart where an episode terminates: its discount is 0 one step earlier, or its reward there is not 0. Minari's
+    RLDS ends every episode with such a step; some files of RLDS's shape end it with a transition instead. Minari's
     Arrow and Parquet files end every episode with a row of padding. ``flags`` are moved to the row before.
+
+    Parameters
+    ----------
+    last_step : {"observation", "transition"} or None
+        None: what the steps that are marked as last show.
 
     Returns
     -------
@@ -134,11 +140,12 @@ def split_off(
     """
     n = len(rewards)
     closes = np.append(starts[1:], True)
-    only = closes.copy() if last_step == "observation" else np.zeros(n, bool)
-    if "last" in flags and last_step != "transition":
+    only = np.zeros(n, bool)
+    if last_step == "observation":
+        only = closes
+    elif last_step is None and "last" in flags:
         only = closes & flags["last"]
-    if last_step is None and "last" in flags:
-        only &= _are_observations(only, flags, rewards, discounts, starts)
+        only &= _are_observations(only, flags.get("terminated"), starts, rewards, discounts, actions)
     if not only.any():
         return only, None
     before = np.flatnonzero(only & ~starts) - 1
@@ -154,23 +161,29 @@ def split_off(
 
 
 def _are_observations(
-    last: Flags, flags: Mapping[str, Flags], rewards: NDArray[Any], discounts: Any, starts: Flags
+    last: Flags, terminated: Flags | None, starts: Flags, rewards: Any, discounts: Any, actions: Any
 ) -> Flags:
-    """Which last steps hold an observation only: by what the terminated episodes show, else by the reward there."""
+    """Which last steps hold an observation only.
+
+    Where episodes terminate, the discount shows it, which is then 0 one step earlier. Otherwise a last step with a
+    reward is a transition, and so are last steps whose actions differ; without rewards and actions they are what RLDS
+    says that they are. After a truncated episode both readings give the same rows.
+    """
     at = np.flatnonzero(last)
-    empty = np.ones(len(last), bool)
     rewarded = np.isfinite(rewards) & (rewards != 0)
-    terminal = at[flags["terminated"][at]] if "terminated" in flags else at[:0]
-    shown = terminal[~starts[terminal]]
-    if len(shown) and discounts is not None and (discounts[shown - 1] == 0).all():
+    terminal = at if terminated is None else at[terminated[at]]
+    before = terminal[~starts[terminal]] - 1
+    if discounts is not None and len(before) and (discounts[before] == 0).all():
         transition = False
-    elif len(shown) and discounts is not None and (discounts[shown] == 0).all() and (discounts[shown - 1] != 0).all():
-        transition = True
     else:
         transition = bool(rewarded[terminal].any())
-    empty[terminal] = not transition
-    others = at[~np.isin(at, terminal)]
-    empty[others] = ~rewarded[others] if not transition else False
+        if not transition and actions is not None and len(terminal):
+            chosen = actions[terminal].reshape(len(terminal), -1)
+            transition = bool((np.isfinite(chosen) & (chosen != chosen[0])).any())
+    empty = np.full(len(last), not transition)
+    if not transition and terminated is not None:
+        cut = at[~terminated[at]]
+        empty[cut] = ~rewarded[cut]
     return empty
 
 

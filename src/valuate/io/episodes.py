@@ -34,7 +34,7 @@ def as_mapping(number: int, given: Any) -> Mapping[str, Any]:
     if isinstance(given, list | tuple):
         if given and isinstance(given[0], Mapping):
             return _from_steps(number, given)
-        if len(given) not in (4, 5):
+        if len(given) not in (4, 5, 6):  # the sixth part would be infos
             raise InputTypeError(
                 f"episode {number} must be a tuple (observations, actions, rewards, terminated) or (..., terminated, "
                 f"truncated), a dict, or an object with such attributes, and has {len(given)} parts."

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     Index = NDArray[np.int64]
     Flags = NDArray[np.bool_]
 
-__all__ = ["apart", "changes", "doubles", "gaps", "numbered", "order_of", "restarts"]
+__all__ = ["apart", "changes", "counts_down", "doubles", "gaps", "numbered", "order_of", "restarts"]
 
 
 def numbered(labels: NDArray[Any]) -> NDArray[np.int64]:
@@ -49,6 +49,13 @@ def order_of(episodes: NDArray[Any], steps: NDArray[Any] | None) -> Index | None
     if not mixed and not (same & (steps[1:] < steps[:-1])).any():
         return None
     return np.lexsort((steps, numbers))
+
+
+def counts_down(episodes: NDArray[Any], steps: NDArray[Any]) -> bool:
+    """Whether steps say how much is left: they only fall within an episode whose rows lie together."""
+    within = episodes[1:] == episodes[:-1]
+    falls = steps[1:] < steps[:-1]
+    return bool(2 * np.count_nonzero(within) > len(within) and falls[within].all())
 
 
 def doubles(starts: Flags, steps: NDArray[Any]) -> Index:
