@@ -76,6 +76,20 @@ class TestPage:
         assert "logged return" in text and "Nothing that would make the answer wrong." in text
         assert "2,500 rows of" in text and "discount 0.95" in text and "scikit-learn" in text
 
+    def test_returns_that_the_features_miss(self, cart_pole, walk, tmp_path):
+        log, _ = cart_pole
+        poor = LinearValue(discount=0.95).fit(log)  # the four numbers themselves: their best fit is nearly flat
+        value = poor.policy_value()
+        text = fit_page(poor, None, value, tmp_path / "p.html", log=log).read_text()
+        after = np.where(log.terminated, 0.0, poor.predict(log.next_states))
+        gap = inference.logged_return(log, 0.95, after=after).value - value.value
+        assert gap > 1 and f"{gap:.2f} more than this fit says" in text and "features: miss what followed" in text
+        other = LinearValue(discount=0.95, policy=lambda seen: np.zeros(len(seen), int), values="action").fit(log)
+        text = fit_page(other, None, other.policy_value(), tmp_path / "q.html", log=log).read_text()
+        assert "what followed</a>" not in text  # of another policy
+        right = fit_page(walk[1], None, walk[1].policy_value(), tmp_path / "r.html", log=walk[0]).read_text()
+        assert "features: agree with what followed" in right and "than this fit says" not in right
+
     def test_it_needs_nothing_else(self, cart_pole, write):
         text = write(cart_pole).read_text()
         for outside in ("src=", "<link", "@import", "url(", "http://", "https://"):

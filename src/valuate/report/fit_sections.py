@@ -22,7 +22,7 @@ from valuate.solvers import LSTD
 from valuate.verdict import Limit
 
 if TYPE_CHECKING:
-    from valuate.inference import PolicyValue
+    from valuate.inference import Difference, PolicyValue
     from valuate.inspecting import Findings
     from valuate.report.fitted import Fitted
 
@@ -58,7 +58,8 @@ def value(
     findings: Findings | None,
 ) -> Part:
     """The number and its interval, what it is of, and other numbers beside it."""
-    badges = _badges(fit, findings)
+    gap = None if found is None else fit.beyond_features(found)
+    badges = _badges(fit, findings, gap)
     if found is None:
         return Part("value", "Value", _section("value", f'<div class="wide"><h2>Values</h2>{badges}</div>'))
     left = f"<h2>The number</h2>{_headline(found)}{badges}"
@@ -81,7 +82,8 @@ def value(
         notes = [f"{name}: {note}" for name, one in beside for note in one.notes if note not in found.notes]
         columns = ("", "Value", "Standard error", "From", "To", "Draws")
         table = table_html(Table("beside", "Beside it", columns, lines, escape(" ".join(notes))), "<h3>Beside it</h3>")
-    body = f'<div>{left}</div><div>{right}</div><div class="wide"><ul class="said">{words}</ul>{table}</div>'
+    warned = f'<div class="warning">{escape(_of_features(gap))}</div>' if gap is not None and _differs(gap) else ""
+    body = f'<div>{left}</div><div>{right}</div><div class="wide">{warned}<ul class="said">{words}</ul>{table}</div>'
     return Part("value", "Value", _section("value", body))
 
 
@@ -242,7 +244,22 @@ def _rounded(value: float, found: PolicyValue) -> str:
     return f"{round(value, decimals):,.{max(0, decimals)}f}".replace("-", "\u2212")
 
 
-def _badges(fit: Fitted, findings: Findings | None) -> str:
+def _differs(gap: Difference) -> bool:
+    """Whether returns and value differ by more than chance."""
+    return not gap.interval[0] <= 0.0 <= gap.interval[1]
+
+
+def _of_features(gap: Difference) -> str:
+    more = "more" if gap.value > 0 else "less"
+    low, high = (number(size) for size in sorted(abs(end) for end in gap.interval))
+    return (
+        f"The same episodes brought {number(gap.first, 4)} on average, {number(abs(gap.value))} {more} than this fit "
+        f"says ({low} to {high}, with 99% confidence). Their returns need no features: the difference is what these "
+        "features cannot tell. Richer ones would bring the two together."
+    )
+
+
+def _badges(fit: Fitted, findings: Findings | None, gap: Difference | None = None) -> str:
     kind, sign, words = LIMITS[fit.certificate.limit]
     out = [f'<li class="badge {kind}"><a href="#verdict">{sign} solution: {words}</a></li>']
     if findings is not None:
@@ -254,6 +271,9 @@ def _badges(fit: Fitted, findings: Findings | None) -> str:
         )
         words += " would make it wrong" if worst == "wrong" else ""
         out.append(f'<li class="badge {kind}"><a href="#log">{sign} log: {words}</a></li>')
+    if gap is not None:
+        kind, sign, words = ("fair", "&#8776;", "miss") if _differs(gap) else ("good", "&#10003;", "agree with")
+        out.append(f'<li class="badge {kind}"><a href="#errors">{sign} features: {words} what followed</a></li>')
     return f'<ul class="badges">{"".join(out)}</ul>'
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from valuate import inference
 from valuate.certificate import forms_matrices
 from valuate.errors import InputError, InputTypeError, ValuateError
 from valuate.inspecting.look import Look
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from valuate.certificate import Certificate
+    from valuate.inference import Difference, PolicyValue
     from valuate.problem import Problem
     from valuate.solution import Solution, Trace
     from valuate.transitions import Transitions
@@ -148,6 +150,21 @@ class Fitted:
         first = self.look.last - lengths + 1
         return np.arange(self.problem.n_rows) - np.repeat(first, lengths)
 
+    def beyond_features(self, found: PolicyValue) -> Difference | None:
+        """What the episodes brought, less the value, with an interval of 99%; None where nothing can be said.
+
+        Logged returns need no features. Where they are those of the policy that is evaluated, and the interval leaves
+        0 out, the features cannot tell something that matters.
+        """
+        if self.log is None or self.off_policy or self.log.ratios is not None:
+            return None
+        try:
+            returns = inference.logged_return(self.log, self.discount, after=self.next_values)
+            gap = inference.compare(returns, found, confidence=0.99)
+        except ValuateError:
+            return None
+        return gap if np.isfinite(gap.standard_error) else None
+
     @cached_property
     def trace(self) -> Trace | None:
         """The solver's path: as it was recorded or, where it was quick, from the same run again; None for neither."""
@@ -172,6 +189,8 @@ class Fitted:
 def _described(value: Any) -> str:
     if value is None:
         return "not given"
+    if isinstance(value, str):
+        return value
     if callable(value) and hasattr(value, "__name__"):
         return str(value.__name__)
     words = " ".join(repr(value).split())
