@@ -76,15 +76,45 @@ def test_the_ridge_leaves_the_intercept_alone_whatever_the_solver(solver, ridge,
     np.testing.assert_allclose(model.predict(states), states @ coef + level, rtol=1e-6)
 
 
-@pytest.mark.parametrize("solver", ["lstd", "auto"])  # a large column, and centred features
+@pytest.mark.parametrize("solver", ["lstd", "auto"])
 @pytest.mark.parametrize("ridge", [1e-10, 0.05, 1e4])
 def test_to_rounding_with_a_direct_solver(ridge, solver):
+    # Dense rows are centred; sparse ones have a large column.
     rows = chain()
     coef, level = expected(rows, 0.9, ridge)
     for X, nexts in ((rows["X"], rows["next_states"]), (sp.csr_array(rows["X"]), sp.csr_array(rows["next_states"]))):
         model = va.LinearValue(discount=0.9, ridge=ridge, solver=solver).fit(**{**rows, "X": X, "next_states": nexts})
         np.testing.assert_allclose(model.coef_, coef, rtol=1e-10)
         assert model.intercept_ == pytest.approx(level, rel=1e-10)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.05])
+def test_features_far_from_zero_cost_no_digits(ridge):
+    near, far = chain(), chain()
+    far = {**far, "X": far["X"] + 2.0**24, "next_states": far["next_states"] + 2.0**24}
+    rounded = {**near, "X": far["X"] - 2.0**24, "next_states": far["next_states"] - 2.0**24}
+    model = va.LinearValue(discount=0.9, ridge=ridge, solver="lstd").fit(**far)
+    coef, level = expected(rounded, 0.9, ridge)
+    np.testing.assert_allclose(model.coef_, coef, rtol=1e-10)
+    np.testing.assert_allclose(model.predict(far["X"]), rounded["X"] @ coef + level, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.05])
+@pytest.mark.parametrize("solver", [va.LSTD(trace_decay=0.7), va.LSTD(ratio_on="next")])
+def test_with_traces_the_intercept_has_a_trace_too(solver, ridge):
+    rows = {**chain(), "groups": np.arange(400) // 40}
+    model = va.LinearValue(discount=0.9, ridge=ridge, solver=solver).fit(**rows)
+    whole = np.column_stack([rows["X"], np.ones(400)]), np.column_stack([rows["next_states"], np.ones(400)])
+    w, rho, g = rows["sample_weight"], rows["ratios"], np.where(rows["terminated"], 0.0, 0.9)
+    traces, keep = whole[0].copy(), solver.trace_decay * g * rho
+    for t in range(1, 400):
+        if t % 40 and not rows["terminated"][t - 1]:
+            traces[t] += keep[t - 1] * traces[t - 1]
+    on_next = solver.ratio_on == "next"
+    delta = (whole[0] - (g * rho)[:, None] * whole[1]) if on_next else rho[:, None] * (whole[0] - g[:, None] * whole[1])
+    a = traces.T @ (w[:, None] * delta) / w.sum() + np.diag([ridge] * 3 + [0.0])
+    theta = np.linalg.solve(a, traces.T @ (w * rho * rows["y"]) / w.sum())
+    np.testing.assert_allclose(np.append(model.coef_, model.intercept_), theta, rtol=1e-8)
 
 
 def test_float32_rows_are_centred_to_their_own_rounding():
@@ -140,13 +170,14 @@ def test_features_that_contain_the_constant_get_no_second_one():
 
 
 def test_rows_that_only_seem_to_sum_to_one_get_the_constant_after_all():
-    table = np.eye(6)[:, :5]
-    table[5] = 2.0  # the features of a next state, which are not among those looked at first
-    log = va.Transitions(np.arange(5), np.arange(5.0), [5, 0, 1, 2, 3], terminated=[0, 0, 0, 0, 1])
+    table = np.vstack([np.eye(5), 2 * np.eye(5)[:1]])
+    states = np.arange(200) % 5
+    states[1] = 5  # not among the rows that are looked at first
+    log = va.Transitions(states, np.sin(np.arange(200)), np.roll(states, -1))
     model = va.LinearValue(features=lambda s: table[s], discount=0.5).fit(log)
     assert model.problem_.dim == 6
-    coef, level = weights(table[:5], table[log.next_states], log.rewards, 0.5 * ~log.terminated)
-    np.testing.assert_allclose(model.predict(np.arange(5)), table[:5] @ coef + level, atol=1e-9)
+    coef, level = weights(table[states], table[log.next_states], log.rewards, np.full(200, 0.5))
+    np.testing.assert_allclose(model.predict(np.arange(6)), table @ coef + level, rtol=1e-9)
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.1])

@@ -293,3 +293,20 @@ def test_more_that_is_refused():
         model.predict([0, 1], [0, 3])
     with pytest.raises(va.InputError, match=r"actions has shape \(1,\) and there are 2 states"):
         model.predict([0, 1], [0])
+
+
+def test_what_is_given_for_the_next_states_comes_before_the_policy():
+    fixed = {"features": Tabular(12), "discount": 0.9, "fit_intercept": False}
+    model = va.LinearValue(**fixed, policy=of_target).fit(LOG, next_actions=LOG.next_states % 3)
+    other = va.LinearValue(**fixed, policy=lambda s: s % 3).fit(LOG)
+    np.testing.assert_allclose(model.coef_, other.coef_, rtol=1e-12)
+    by_array = va.LinearValue(**fixed).fit(LOG, next_actions=LOG.next_states % 3)
+    assert by_array.kind_ == "action"
+    np.testing.assert_allclose(by_array.coef_, other.coef_, rtol=1e-12)
+    log = ENV.collect(500, seed=9, next_actions=True)
+    with pytest.raises(
+        va.InputError, match="the model was fitted with the next actions of another policy than the log's"
+    ):
+        by_array.score(log)
+    scores = [m.score(log, **more) for m, more in ((by_array, {"next_actions": log.next_states % 3}), (other, {}))]
+    assert scores[0] == pytest.approx(scores[1], rel=1e-9)

@@ -91,6 +91,15 @@ def test_action_values_under_the_policy_in_first_states():
     )
 
 
+def test_one_long_chain_under_a_policy():
+    env = Garnet(8, 3, branching=3, seed=0, discount=0.9)
+    log = env.collect(3000, seed=1, copies=1)
+    model = va.LinearValue(features=Tabular(8), discount=0.9, policy=lambda s: s % 3).fit(log)
+    found = model.policy_value()
+    assert found.method == "blocks"
+    assert found.value == pytest.approx(model.predict(log.states[:1])[0], rel=1e-9)
+
+
 def test_two_policies_on_one_log():
     env = Garnet(8, 3, branching=3, seed=0, discount=0.9)
     log = env.collect(4000, seed=1, copies=50)

@@ -88,7 +88,7 @@ class Entries:
         given = self.given
         if given.next_probabilities is not None:
             return Decisions(given.next_probabilities[rows], None)
-        if self.policy is not None:
+        if self.policy is not None and not given.chosen:
             return self.policy(states, rows)
         following = given.next_actions[rows]
         if given.numbers is None:
@@ -111,7 +111,7 @@ class Entries:
         goes_on = np.flatnonzero(~given.ended)
         if not len(goes_on):
             return heads, (everything[:1], np.zeros(len(given), np.int64))
-        if given.next_probabilities is None and self.policy is None:
+        if given.next_probabilities is None and (self.policy is None or given.chosen):
             after = policies.numbered(given.next_actions[goes_on])
             if after is None:
                 raise policies.not_numbered("next_actions")

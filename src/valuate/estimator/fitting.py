@@ -141,7 +141,7 @@ def _describe(model: Any, what: Task) -> None:
     model.reference_ = Reference.of(what.given, what.kind, what.map.n_actions)
     model._bootstraps = not bool(what.given.ended.all())
     #: Whether logged actions are the evaluated policy's own, in first states too.
-    model._follows = model.policy is None and what.given.next_probabilities is None
+    model._follows = model.policy is None and what.given.next_probabilities is None and not what.given.chosen
 
 
 def _keep(model: Any, solution: Solution, coordinates: Coordinates, coef: Vector, level: float) -> None:

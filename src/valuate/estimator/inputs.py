@@ -36,6 +36,8 @@ class Given:
     numbers : (n,) array or None
         Actions as whole numbers, where they are.
     next_actions : as given, or None
+    chosen : bool
+        Whether the next actions were given beside the log, as those of the policy that is evaluated.
     next_probabilities : (n, n_actions) array or None
     logged : (n,) array or None
         Probabilities with which the actions were taken.
@@ -46,6 +48,7 @@ class Given:
     actions: Any = None
     numbers: NDArray[np.int64] | None = None
     next_actions: Any = None
+    chosen: bool = False
     next_probabilities: Any = None
     logged: NDArray[np.float64] | None = None
     #: States and next states of a log that gathers them anew whenever it is asked.
@@ -179,7 +182,7 @@ def _with_actions(given: Given, extras: dict[str, Any], actions: Any, next_actio
             raise InputError(f"{name} has {len(np.asarray(value))} entries and the log has {n} rows: they must agree.")
     given.actions = None if actions is None else _checks.as_array("actions", actions)
     given.next_actions = None if next_actions is None else _checks.as_array("next_actions", next_actions)
-    given.numbers = policies.numbered(given.actions)
+    given.numbers, given.chosen = policies.numbered(given.actions), extras.get("next_actions") is not None
     if extras.get("next_probabilities") is not None:
         if extras.get("next_actions") is not None:
             raise InputError("give next_probabilities or next_actions, not both.")

@@ -6,12 +6,13 @@ With phi, ratio rho, weight w and effective discount g, the intercept's own equa
 
 Two ways, and both give the theta of a dense system whose ridge has a 0 at the intercept:
 
-- *A large column.* The constant column has the value K, so that a ridge e shrinks the intercept like e / K^2 in the
-  place of e. K is a power of two, such that e / K^2 is at most 1e-16 of s: the rounding of s itself. Solvers that scale
-  columns by diag(C)^-1/2 (LSTD and the Krylov methods) do not notice K.
-- *Centred features.* Steps of stochastic methods depend on the largest row, and K would make them tiny. Where rows are
-  dense the intercept is eliminated instead: with mu = mean w rho (1 - g) phi / s taken off phi and phi', the equations
-  for theta have no c in them, whatever the ridge. Then c follows from its own equation.
+- *Centred features*, where rows are dense. With mu = mean w rho (1 - g) phi / s taken off phi and phi', the equations
+  for theta have no c in them, whatever the ridge: they are solved alone, and c follows from its own equation. Features
+  far from 0 then cost no digits, and no steps of stochastic methods.
+- *A large column*, where rows are sparse, or LSTD has traces in the place of phi. The constant column has the value K,
+  so that a ridge e shrinks the intercept like e / K^2 in the place of e. K is a power of two such that e / K^2 is at
+  most 1e-16 of s: the rounding of s itself. Solvers that scale columns by diag(C)^-1/2 (LSTD and the Krylov methods) do
+  not notice K; steps of stochastic methods would become tiny, and these are refused.
 
 The problem that is kept has the column in both, with e / K^2 below rounding, so that intervals and certificates are
 those of the model with its intercept.
@@ -29,7 +30,7 @@ from valuate.estimator.coordinates import Coordinates
 from valuate.problem import Problem
 from valuate.rows import Rows
 from valuate.solution import Solution, Status
-from valuate.solvers import GMRES, LSMR, LSTD, BiCGSTAB, Stochastic
+from valuate.solvers import Stochastic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,6 +50,8 @@ LARGEST = 2.0**49
 NONE = 1e-13
 #: Columns whose size after centring is below so many roundings of what it was are constant.
 ROUNDINGS = 8
+#: The rounding of a centre, as a share of what is left of its column, from which on it is taken off in two rounds.
+ROUGH = 1e-14
 #: How far from 1 rows may sum where the features contain the constant.
 CLOSE = 1e-9
 #: Rows copied at a time.
@@ -94,14 +97,9 @@ def fit(build: Build, run: Run, *, solver: Any, ridge: float, ending: float, sam
         With status SINGULAR where the intercept is not determined.
     """
     identified = ending > NONE
-    if ridge > 0 and identified:
-        return _penalised(build, run, solver, ridge, ending)
     found = _spanned(build, run, sample) if ridge == 0 else None
     if found is None:
-        problem = build(1.0)
-        if identified and isinstance(solver, Stochastic) and not problem.rows.is_sparse:
-            return _centred(problem, run, 1.0, ending)  # far from 0, features would make its steps tiny
-        found = Fitted(problem, run(problem), Coordinates(problem.dim - 1, 1.0))
+        found = _with_column(build, run, solver, ridge, ending)
     if identified:
         return found
     return found._replace(
@@ -145,17 +143,17 @@ def _span(sample: Any) -> Vector | None:
     return span
 
 
-def _penalised(build: Build, run: Run, solver: Any, ridge: float, ending: float) -> Fitted:
+def _with_column(build: Build, run: Run, solver: Any, ridge: float, ending: float) -> Fitted:
     unit = unit_for(ridge, ending)
     problem = build(unit)
-    if not isinstance(solver, LSTD | GMRES | BiCGSTAB | LSMR):
-        if not problem.rows.is_sparse:
-            return _centred(problem, run, unit, ending)
-        if isinstance(solver, Stochastic):
-            raise InputError(
-                f"{type(solver).__name__} cannot keep the ridge off the intercept where features are sparse. Use "
-                'solver="gmres" or "lstd", ridge=0, or fit_intercept=False with a constant among the features.'
-            )
+    plain = getattr(solver, "trace_decay", 0.0) == 0.0 and getattr(solver, "ratio_on", "row") == "row"
+    if ending > NONE and plain and not problem.rows.is_sparse:
+        return _centred(problem, run, unit, ending)
+    if unit > 1.0 and isinstance(solver, Stochastic):
+        raise InputError(
+            f"{type(solver).__name__} cannot keep the ridge off the intercept where features are sparse. Use "
+            'solver="gmres" or "lstd", ridge=0, or fit_intercept=False with a constant among the features.'
+        )
     return Fitted(problem, run(problem), Coordinates(problem.dim - 1, unit))
 
 
@@ -164,9 +162,11 @@ def _centred(problem: Problem, run: Run, unit: float, ending: float) -> Fitted:
     rows: Any = problem.rows
     d = problem.dim - 1
     centre = np.zeros(d)
-    # In float32 the first centre is rounded; what it leaves is small, and so is the rounding of the second.
-    for _ in range(2 if rows.table.dtype == np.float32 else 1):
-        centre += _take_off(rows.table, _centre(rows, d, ending))
+    for _ in range(2):
+        taken, rough = _take_off(rows.table, _centre(rows, d, ending))
+        centre += taken
+        if not rough:
+            break
     rows.table[:, d] = 0.0  # padding, for a problem without the column
     solution = run(Problem(_over(rows, d), ridge=problem.ridge, episodes=problem.episodes))
     rows.table[:, d] = unit
@@ -187,8 +187,16 @@ def _centre(rows: Any, d: int, ending: float) -> Vector:
     return np.asarray(rows.transposed_times(share)[:d] / (rows.n_rows * ending))
 
 
-def _take_off(table: Any, centre: Vector) -> Vector:
-    """Centre the first columns of a table, by what is returned; what is constant up to rounding becomes 0."""
+def _take_off(table: Any, centre: Vector) -> tuple[Vector, bool]:
+    """Centre the first columns of a table; what is constant up to rounding becomes 0.
+
+    Returns
+    -------
+    taken : (d,) array
+        The centre as the table's type holds it.
+    rough : bool
+        Whether the rounding of the centre counts beside what is left: a second round takes that away.
+    """
     d, taken = len(centre), centre.astype(table.dtype)
     before, after = np.zeros(d), np.zeros(d)
     for first in range(0, len(table), BLOCK):
@@ -196,10 +204,11 @@ def _take_off(table: Any, centre: Vector) -> Vector:
         np.maximum(before, np.abs(part).max(axis=0), out=before)
         part -= taken
         np.maximum(after, np.abs(part).max(axis=0), out=after)
-    constant = np.flatnonzero(after <= ROUNDINGS * np.finfo(table.dtype).eps * before)
-    if len(constant):
-        table[:, constant] = 0.0
-    return taken.astype(np.float64)
+    rounding = np.finfo(table.dtype).eps * before
+    constant = after <= ROUNDINGS * rounding
+    if constant.any():
+        table[:, np.flatnonzero(constant)] = 0.0
+    return taken.astype(np.float64), bool((rounding > ROUGH * after)[~constant].any())
 
 
 def _over(rows: Any, dim: int) -> Rows:

@@ -53,8 +53,8 @@ class LinearValue(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Of the solver, where it draws.
     values : {"auto", "state", "action"}
         Whether the features are those of states or of states and actions. "auto": "action" where the features take
-        pairs, where next probabilities are given, or where there is a policy, and actions without the probabilities
-        with which they were taken; "state" otherwise.
+        pairs, where next probabilities or next actions are given to `fit`, or where there is a policy, and actions
+        without the probabilities with which they were taken; "state" otherwise.
     tolerance : float, None or "auto"
         Relative residual at which the solver may stop. "auto": 1e-8, and 1e-6 for `va.Auto`. None leaves it to the
         solver: `va.Auto` then stops where the MSPBE is below its statistical floor, which is sooner; the value of a
@@ -150,7 +150,9 @@ class LinearValue(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Which episode each row belongs to.
         actions, next_actions : (n, ...) array, optional
         next_probabilities : (n, n_actions) array, optional
-            What the evaluated policy does in the next states. Rows that terminated are not looked at.
+            What the evaluated policy does in the next states, in the place of ``policy``; and so are ``next_actions``
+            where they are given here. Rows that terminated are not looked at. A log's own next actions are those of
+            the policy that wrote it, and used where there is no other.
         probabilities : (n,) array, optional
             With which the logging policy took the logged actions. With ``policy``, state values are evaluated by the
             importance ratios policy / probabilities.

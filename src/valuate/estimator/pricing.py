@@ -28,14 +28,14 @@ def policy_value(model: Any, initial_states: Any, initial_actions: Any, asked: d
         return inference.policy_value(model.problem_, model.solution_, None, **asked)
     if model._starts is not None and asked["blocks"] in (None, False) and asked["episodes"] is None:
         rows, labels = model._starts
-        asked = {**asked, "initial_episodes": labels}
-        if asked["fixed_initial"]:
-            del asked["initial_episodes"]
+        # One long chain is cut into blocks, and its first state is no sample.
+        sampled = len(labels) > 1 and not asked["fixed_initial"]
+        asked = {**asked, "initial_episodes": labels if sampled else None}
         return inference.policy_value(model.problem_, model.solution_, rows, **asked)
     if model.policy is None and not model._follows:
         raise InputError(
-            "first states have no action of the policy: it was given by probabilities for the next states alone. Give "
-            "initial_states and initial_actions, or the policy as a function."
+            "first states have no action of the policy: it was given for the next states alone. Give initial_states "
+            "and initial_actions, or the policy as a function."
         )
     if model.policy is None:
         return inference.policy_value(model.problem_, model.solution_, None, **asked)

@@ -110,6 +110,11 @@ def plan(model: Any, given: Given, *, fit: bool, map: Map | None = None) -> Task
         given, sentence = _ratios(given, asked, model)
         found, note = (map, "") if map is not None else mapping.of_states(given, model.features, fit=fit)
         return Task(given, found, "state", asked, sentence, note)
+    if map is not None and not (model._follows or asked or given.chosen or given.next_probabilities is not None):
+        raise InputError(
+            "the model was fitted with the next actions of another policy than the log's: give them again, with "
+            "next_probabilities= or next_actions=, or set its policy."
+        )
     if given.actions is None:
         raise InputError("action values need the actions of the log: give actions=, or a log that has them.")
     n_actions = None if given.numbers is None else _n_actions(given, asked, model.features, map)
@@ -133,7 +138,7 @@ def _kind(model: Any, given: Given) -> str:
         raise InputError(f'values must be "auto", "state" or "action", not {model.values!r}.')
     if model.values != "auto":
         return str(model.values)
-    if given.next_probabilities is not None:
+    if given.next_probabilities is not None or (given.chosen and given.actions is not None):
         return "action"
     if mapping.form_of(model.features) and given.actions is not None:
         return "action"
@@ -191,7 +196,7 @@ def _n_actions(given: Given, asked: Policy | None, wanted: Any, map: Map | None)
     if given.next_probabilities is not None:
         return int(given.next_probabilities.shape[1])
     most = int(given.numbers.max())
-    if asked is not None:
+    if asked is not None and not given.chosen:
         goes_on = np.flatnonzero(~given.ended)
         for first in range(0, len(goes_on), BLOCK):
             rows = goes_on[first : first + BLOCK]
@@ -209,7 +214,7 @@ def _actions_sentence(given: Given, asked: Policy | None, map: Any) -> str:
     extra = "" if given.log.ratios is None else " Rows count by the ratios of the log, which action values do not need."
     if given.next_probabilities is not None:
         return f"Action values, next features expected over the {map.n_actions} actions by next_probabilities.{extra}"
-    if asked is not None:
+    if asked is not None and not given.chosen:
         over = f", next features expected over its {map.n_actions} actions" if map.n_actions is not None else ""
         return f"Action values of the given policy{over}.{extra}"
     if given.next_actions is None and not given.ended.all():
