@@ -503,6 +503,14 @@ class TestCopies:
         log = log_of({name: column[rows] for name, column in given.items() if name != "episodes"})
         only(log, "copies", "warning", "200 rows of", f"row {len(given['rewards']):,}")
 
+    def test_episodes_that_meet_go_on_alike(self):
+        log = environments.MountainCar().collect(6000, lambda seen: (seen[:, 1] > 0) * 2, seed=0, copies=4)
+        assert inspect(log).facts["distinct states"] < 5900  # they meet at the wall, at rest
+        assert codes(log) == []
+        both = log[np.concatenate([np.arange(6000), np.arange(2000)])]
+        found = next(one for one in inspect(both) if one.code == "copies")
+        assert found.message.startswith("2,000 rows of 8,000") and found.where == "row 6,000, episode 0"
+
     def test_few_states_repeat_by_nature(self):
         log = environments.BoyanChain().collect(2000, seed=0)
         assert codes(log, discount=1.0) == []

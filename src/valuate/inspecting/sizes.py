@@ -13,6 +13,8 @@ from valuate.inspecting.look import count_distinct
 from valuate.inspecting.survey import survey
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from valuate.inspecting.look import Hashes, Look
 
 #: Copies are named where they are more than this share of the rows.
@@ -46,10 +48,25 @@ def copies(look: Look) -> Iterator[Finding]:
     # Where states repeat, so do rows. Where each state goes with one row, and there are many, it is the row that does.
     if extra < COPIES * look.n or look.distinct < 0.9 * distinct or distinct < max(20, 0.02 * look.n):
         return
+    again = _written_again(look, rows)
+    if len(again) >= COPIES * look.n:
+        said = f"{plural(len(again), 'row')} of {look.n:,} are exact copies of earlier ones."
+        yield _copies(look, said, look.at(int(again[0])))
+
+
+def _written_again(look: Look, rows: Hashes) -> NDArray[np.intp]:
+    """Rows that are copies of earlier ones, but for those that an episode came to by itself.
+
+    Where nothing is left to chance, episodes that meet go on alike: such copies follow on a row that is none and leads
+    to the first of them.
+    """
     order = np.argsort(rows, kind="stable")
-    again = order[1:][rows[order[1:]] == rows[order[:-1]]]
-    first = int(again.min())
-    yield _copies(look, f"{plural(extra, 'row')} of {look.n:,} are exact copies of earlier ones.", look.at(first))
+    copied = np.zeros(look.n, bool)
+    copied[order[1:][rows[order[1:]] == rows[order[:-1]]]] = True
+    came = np.append(False, look.inner & (look.next[:-1] == look.state[1:]))
+    begins = copied & ~np.append(False, copied[:-1] & came[1:])
+    run = np.cumsum(begins) - 1
+    return np.flatnonzero(copied & ~came[np.flatnonzero(begins)][run])
 
 
 def _copies(look: Look, said: str, where: str) -> Finding:
