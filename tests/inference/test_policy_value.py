@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from valuate import LSTD, TD, Problem
+from valuate import LSTD, TD, Problem, Transitions
 from valuate.environments import Garnet
 from valuate.episodes import Episodes
 from valuate.errors import InputError, InputTypeError, PrecisionWarning
@@ -207,6 +207,21 @@ def test_few_draws_are_a_remark_and_one_no_interval():
     with pytest.warns(PrecisionWarning, match="One draw says nothing"):
         one = policy_value(chain, solution, np.ones(5), blocks=600)
     assert one.interval == (-np.inf, np.inf)
+
+
+def test_what_decides_is_said():
+    _, log, problem, _ = fitted()
+    rewards = log.rewards + 100.0 * (log.episodes == 7)
+    heavy = Problem.from_transitions(
+        Transitions(log.states, rewards, log.next_states, episodes=log.episodes), lambda s: np.eye(20)[s], discount=0.9
+    )
+    found = policy_value(heavy, LSTD().solve(heavy))
+    assert found.notes == ("One of the 40 episodes (7) makes more than half of the variance: look at it.",)
+    ratios = np.where(np.random.default_rng(0).random(len(log)) < 0.03, 30.0, 0.1)
+    few = Transitions(log.states, log.rewards, log.next_states, ratios=ratios, episodes=log.episodes)
+    uneven = Problem.from_transitions(few, lambda s: np.ones((len(s), 1)), discount=0.9)
+    found = policy_value(uneven, LSTD().solve(uneven))
+    assert "effective of 1,200 rows: a few rows decide" in found.notes[-1]
 
 
 # What is refused.

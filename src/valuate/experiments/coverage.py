@@ -290,7 +290,7 @@ def table(outcomes: list[Outcome]) -> str:
     sizes = sorted({outcome.setting.episodes for outcome in outcomes})
     words = ["1 episode" if size == 1 else f"{size:,}" for size in sizes]
     lines = [
-        "| setting | " + " | ".join(words) + " | half width / error |",
+        "| setting | " + " | ".join(words) + " | half width / 1.96 sd |",
         "| --- |" + " ---: |" * (len(sizes) + 1),
     ]
     for name in dict.fromkeys(outcome.setting.name for outcome in outcomes):
@@ -319,8 +319,12 @@ def main(arguments: list[str] | None = None) -> None:
         names = ", ".join(dict.fromkeys(f'"{setting.name}"' for setting in settings()))
         parser.error(f"no setting has {asked.only!r} in its name. There are {names}.")
     start = time.perf_counter()
-    with ProcessPoolExecutor(asked.workers, mp_context=get_context("spawn")) as pool:
-        outcomes = list(pool.map(_measured, chosen, repeat(asked.logs), repeat(asked.seed)))
+    given = chosen, repeat(asked.logs), repeat(asked.seed)
+    if asked.workers == 1:
+        outcomes = list(map(_measured, *given))
+    else:
+        with ProcessPoolExecutor(asked.workers, mp_context=get_context("spawn")) as pool:
+            outcomes = list(pool.map(_measured, *given))
     seconds = time.perf_counter() - start
     sys.stdout.write(f"{table(outcomes)}\n\n{asked.logs:,} logs an entry, seed {asked.seed}, {seconds:.0f} s\n")
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.linalg as la
 import scipy.sparse as sp
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from numpy.typing import NDArray
 
     from valuate.inference.adjoint import Dense
@@ -27,6 +30,8 @@ WORK = 2e10
 DRAWS = 20_000
 #: Up to this rank the systems of many draws are solved together, while their entries are so many.
 SMALL, TOGETHER = 64, 1 << 20
+#: Up to this rank more threads are no use to a single system.
+MIDDLING = 300
 #: Smallest reciprocal condition of what is left for which it is solved.
 TRUSTED = 1e-12
 #: Share of the initial features that what is left may miss, and count as rounding.
@@ -78,13 +83,24 @@ def deleted(
     states = States(dense, clusters, initial, theta)
     out = first_order.copy()
     needed: list[int] = []
-    for first, last in pieces.chunks():
-        cores, pulls = pieces.of(first, last)
-        asked, changes = states.without(first, last)
-        found, known = _solved(np.swapaxes(dense.core - cores, 1, 2), asked)
-        out[first:last] = np.where(known, changes + np.einsum("gk,gk->g", found, pulls), out[first:last])
-        needed.extend(first + np.flatnonzero(~known))
+    with _few_threads(dense.rank):
+        for first, last in pieces.chunks():
+            cores, pulls = pieces.of(first, last)
+            asked, changes = states.without(first, last)
+            found, known = _solved(np.swapaxes(dense.core - cores, 1, 2), asked)
+            out[first:last] = np.where(known, changes + np.einsum("gk,gk->g", found, pulls), out[first:last])
+            needed.extend(first + np.flatnonzero(~known))
     return Deleted(out, np.array(needed, dtype=np.intp))
+
+
+def _few_threads(rank: int) -> AbstractContextManager[Any]:
+    """One thread of the matrix library where matrices are so small that more would mostly wait for each other."""
+    if not SMALL < rank <= MIDDLING:
+        return nullcontext()
+    from threadpoolctl import threadpool_limits
+
+    limits: AbstractContextManager[Any] = threadpool_limits(1, "blas")
+    return limits
 
 
 def _solved(cores: Cube, asked: Matrix) -> tuple[Matrix, Flags]:

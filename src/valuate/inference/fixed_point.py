@@ -37,6 +37,8 @@ SETTLED = 0.005
 CONSISTENT = 1e-8
 #: Draws below which an interval is wide and rests on few.
 FEW = 10
+#: A draw that makes up this share of the variance, and ratios that leave this share of the rows, deserve a remark.
+HALF, SHARE = 0.5, 0.1
 
 
 def policy_value(
@@ -321,9 +323,29 @@ class _Answer:
             )
             if not exact and abs(fit.moved) > error:
                 return Standing.UNSOLVED
-        if self.count < FEW:
-            self.notes.append(f"{self.count} {fit.draws.method} are few: the interval rests on how much these differ.")
+        self._say_what_decides()
         return Standing.DETERMINED
+
+    def _say_what_decides(self) -> None:
+        """Where few draws, one of them, or few rows carry the interval."""
+        method, n = self.fit.draws.method, self.fit.problem.n_rows
+        if self.count < FEW:
+            self.notes.append(f"{self.count} {method} are few: the interval rests on how much these differ.")
+        squares = self.influence[self.active] ** 2
+        largest = int(squares.argmax())
+        if self.count >= FEW and squares[largest] > HALF * squares.sum():
+            labels = self.fit.draws.labels
+            name = self.active[largest] if labels is None else labels[self.active[largest]]
+            self.notes.append(
+                f"One of the {self.count:,} {method} ({name}) makes more than half of the variance: look at it."
+            )
+        total, ratio_squares = self.fit.problem.rows.ratio_sums()
+        effective = total**2 / ratio_squares if ratio_squares > 0 else 0.0
+        if effective < SHARE * n:
+            self.notes.append(
+                f"The ratios leave {effective:,.3g} effective of {n:,} rows: a few rows decide, and the interval is "
+                "likely to be too short."
+            )
 
     def _warn(self, standing: Standing, error: float) -> None:
         if standing is not Standing.DETERMINED:
