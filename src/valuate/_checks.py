@@ -246,7 +246,7 @@ def whole(name: str, value: Any, *, low: int | None = None) -> int:
     """One whole number, at least `low`. Floats are refused even where they are whole, as they are for indices."""
     if isinstance(value, bool | np.bool_ | float | np.floating):
         # Beyond 2^53 a float is not the number that was meant.
-        exact = not isinstance(value, bool | np.bool_) and abs(value) < 2**53 and float(value).is_integer()
+        exact = not isinstance(value, bool | np.bool_) and abs(float(value)) < 2**53 and float(value).is_integer()
         advice = f" Write {int(value)}." if exact else ""
         raise InputTypeError(f"{name} must be a whole number (int), not {_kind(value)} {value}.{advice}")
     try:

@@ -1,7 +1,7 @@
 """Blocks of work on all cores, with results that do not depend on how many there are."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from valuate.errors import InputError
@@ -34,7 +34,7 @@ def cut(n_rows: int, entries_a_row: int, dim: int) -> list[tuple[int, int]]:
     return list(zip(edges[:-1], edges[1:], strict=True))
 
 
-def run_all(tasks: list[Callable[[], None]]) -> None:
+def run_all(tasks: Sequence[Callable[[], None]]) -> None:
     """Call every task, on all cores when there are several; the first error is raised once all have ended."""
     global _pool
     workers = thread_count()

@@ -32,6 +32,8 @@ def few_states(log: Transitions, ended: Flags) -> tuple[Any, Index, Index] | Non
     """
     most = len(log) // ROWS_A_STATE
     owned = log.indexed_states()
+    if not _may_repeat(log.states if owned is None else owned[0]):
+        return None
     if owned is not None:
         table, state, follower = owned
         used = in_use(table.shape[0], state, follower, ended)
@@ -56,6 +58,14 @@ def in_use(size: int, state: Index, follower: Index, ended: Flags) -> Flags:
     used[state] = True
     used[follower[~ended] if ended.any() else follower] = True
     return used
+
+
+def _may_repeat(states: Any) -> bool:
+    """Whether states are of a kind that is looked at: told before any of them is copied."""
+    if _checks.is_sparse(states):
+        return False
+    entries = int(np.prod(states.shape[1:]))
+    return entries == 1 or (states.dtype.kind in "iub" and entries <= MOST_ENTRIES)
 
 
 def _distinct(pools: list[Any], most: int) -> tuple[Any, Index] | None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from valuate import _checks
-from valuate._kernels import layouts
+from valuate import _checks, _threads
+from valuate._kernels import layouts, sums
 from valuate.errors import InputError
 
 if TYPE_CHECKING:
@@ -51,15 +52,39 @@ def dense_table(blocks: Blocks, size: int) -> NDArray[Any]:
 
 
 def sparse_table(blocks: Blocks, size: int) -> Any:
-    """A CSR table of ``size`` rows from blocks of (places in the table, CSR features)."""
-    held = list(blocks)
-    stacked = sp.vstack([features for _, features in held], format="csr")
-    order = np.empty(size, np.int64)
-    at = 0
-    for places, features in held:
-        order[places] = np.arange(at, at + features.shape[0])
-        at += features.shape[0]
-    return tidy(stacked if (order[1:] > order[:-1]).all() else stacked[order], copy=False)
+    """A CSR table of ``size`` rows from blocks of (places in the table, canonical CSR features)."""
+    starts, order = np.zeros(size + 1, np.int64), np.empty(size, np.int64)
+    columns, values = np.empty(0, np.int32), np.empty(0, np.float32)
+    at = dim = 0
+    for places, features in blocks:
+        rows, dim = features.shape
+        begin = int(starts[at])
+        starts[at + 1 : at + rows + 1] = features.indptr[1:]
+        starts[at + 1 : at + rows + 1] += begin
+        order[places] = np.arange(at, at + rows)
+        at += rows
+        end = int(starts[at])
+        if end > len(columns):  # as much as all rows would need if they were like those so far
+            columns, values = (_longer(array, begin, max(end, end * size // at)) for array in (columns, values))
+        if values.dtype != np.promote_types(values.dtype, features.dtype):  # earlier blocks were float32
+            kept, values = values, np.empty(len(values), features.dtype)
+            values[:begin] = kept[:begin]  # what lies beyond is not set yet, and may be no number to convert
+        columns[begin:end], values[begin:end] = features.indices, features.data
+    table = _csr(values[: starts[-1]], columns[: starts[-1]], starts, (size, dim))
+    return table if (order[1:] > order[:-1]).all() else tidy(table[order], copy=False)
+
+
+def _longer(array: NDArray[Any], used: int, length: int) -> NDArray[Any]:
+    out = np.empty(length, array.dtype)
+    out[:used] = array[:used]
+    return out
+
+
+def _csr(values: NDArray[Any], columns: NDArray[np.int32], starts: NDArray[np.int64], shape: tuple[int, int]) -> Any:
+    """A CSR matrix of these very arrays: the constructor would give both index arrays the same type."""
+    out = sp.csr_matrix(shape, dtype=values.dtype)
+    out.data, out.indices, out.indptr = values, columns, starts
+    return out
 
 
 def cut(rows: Index | None, places: Index, block: int = BLOCK) -> Iterator[tuple[Any, Index]]:
@@ -134,12 +159,9 @@ def tidy(table: Any, *, copy: bool = True) -> Any:
     if not table.has_canonical_format:
         table = table.copy()
         table.sum_duplicates()
-    out = sp.csr_matrix(table.shape, dtype=table.dtype)
-    # Assigned after the fact: the constructor would give both index arrays the same type.
-    out.data = np.array(table.data) if copy else table.data
-    out.indices = np.array(table.indices, dtype=np.int32)
-    out.indptr = np.array(table.indptr, dtype=np.int64)
-    return out
+    values = np.array(table.data) if copy else table.data
+    columns = table.indices.astype(np.int32, copy=copy)
+    return _csr(values, columns, table.indptr.astype(np.int64, copy=copy), table.shape)
 
 
 def require_range(table: Any, dim: int, state: Index) -> NDArray[np.float64]:
@@ -151,10 +173,11 @@ def require_range(table: Any, dim: int, state: Index) -> NDArray[np.float64]:
     largest = column_peaks(table, dim)
     used = np.zeros(table.shape[0], bool)
     used[state] = True
-    # The first states show, nearly always, that no column is too small.
-    if (largest <= high).all() and (column_peaks(table[:BLOCK][used[:BLOCK]], dim) >= low).all():
+    # The first states show, nearly always, that no column of a dense table is too small.
+    shown = not _checks.is_sparse(table) and (column_peaks(table[:BLOCK], dim, used[:BLOCK]) >= low).all()
+    if shown and (largest <= high).all():
         return largest
-    of_states = largest if used.all() else column_peaks(table[used], dim)
+    of_states = largest if used.all() else column_peaks(table, dim, used)
     outside = (largest > high) | ((of_states < low) & (of_states > 0))
     if outside.any():
         column = int(outside.argmax())
@@ -167,15 +190,24 @@ def require_range(table: Any, dim: int, state: Index) -> NDArray[np.float64]:
     return largest
 
 
-def column_peaks(table: Any, dim: int) -> NDArray[np.float64]:
-    """The size of the largest entry of each column of a table: (dim,)."""
-    peaks = np.zeros(dim)
+def column_peaks(table: Any, dim: int, used: Flags | None = None) -> NDArray[np.float64]:
+    """The size of the largest entry of each column of a table, or of those of its rows that are ``used``: (dim,)."""
     if _checks.is_sparse(table):
-        np.maximum.at(peaks, table.indices, np.abs(table.data))
-        return peaks
+        blocks = _threads.cut(table.shape[0], 1 + table.nnz // table.shape[0], dim)
+        parts = np.zeros((len(blocks), dim))
+        arrays = table.indptr, table.indices, table.data
+        tasks = [
+            partial(sums.column_peaks, *arrays, used, *block, out) for block, out in zip(blocks, parts, strict=True)
+        ]
+        _threads.run_all(tasks)
+        return np.asarray(parts.max(axis=0))
+    peaks = np.zeros(dim)
     for first in range(0, len(table), BLOCK):
         block = table[first : first + BLOCK, :dim]
-        np.maximum(peaks, np.maximum(block.max(axis=0), -block.min(axis=0)), out=peaks)
+        if used is not None:
+            block = block[used[first : first + BLOCK]]
+        if len(block):
+            np.maximum(peaks, np.maximum(block.max(axis=0), -block.min(axis=0)), out=peaks)
     return peaks
 
 

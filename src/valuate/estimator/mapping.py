@@ -17,6 +17,7 @@ from valuate.errors import InputError, InputTypeError
 from valuate.estimator import policies
 from valuate.estimator.frames import take
 from valuate.features import StateActionBlocks
+from valuate.transitions import Transitions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -144,8 +145,8 @@ def joined(states: Any, actions: Any) -> Any:
 
 def of_states(given: Given, wanted: Any, *, fit: bool) -> tuple[States, str]:
     """The features of states, fitted on the log's where ``fit`` is true, and a sentence on a choice that was made."""
-    map, note = _found(given, wanted)
-    return States(_fitted(map, lambda: given.states, fit)), note
+    map, note = _made(wanted, given.log, lambda: given.states, fit)
+    return States(map), note
 
 
 def of_pairs(given: Given, wanted: Any, n_actions: int | None, *, fit: bool) -> tuple[Pairs | Blocks, str]:
@@ -157,13 +158,15 @@ def of_pairs(given: Given, wanted: Any, n_actions: int | None, *, fit: bool) -> 
         return Pairs(wanted, form, n_actions), ""
     if form == "tuple":
         return Pairs(_fitted(wanted, lambda: (given.states, given.actions), fit), form, n_actions), ""
-    map, note = _found(given, wanted)
     if n_actions is None:
-        return Pairs(_fitted(map, lambda: joined(given.states, given.actions), fit), "columns", None), note
-    of_state = States(_fitted(map, lambda: given.states, fit))
+        both = joined(given.states, given.actions)
+        map, note = _made(wanted, Transitions(both, given.log.rewards, both), lambda: both, fit)
+        return Pairs(map, "columns", None), note
+    map, note = _made(wanted, given.log, lambda: given.states, fit)
+    of_state = States(map)
     sample = of_state.rows(given.some_states(np.arange(1)))
     sparse = _checks.is_sparse(sample) or sample.shape[1] * n_actions > DENSE
-    inner = partial(apply, None) if of_state.map is None else of_state.map
+    inner = partial(apply, None) if map is None else map
     return Blocks(StateActionBlocks(inner, n_actions, sparse_output=sparse)), note
 
 
@@ -199,18 +202,21 @@ def checked(rows: Any, count: int, n_features: int) -> Any:
     return read(name, rows)
 
 
-def _found(given: Given, wanted: Any) -> tuple[Any, str]:
-    """What a name or a text stands for; anything else as it is."""
+def _made(wanted: Any, log: Transitions, states: Callable[[], Any], fit: bool) -> tuple[Any, str]:
+    """A fitted map from what a user gave, and a sentence on what was chosen."""
     if isinstance(wanted, str):
+        if not fit:
+            raise InputError(
+                f"partial_fit cannot choose features={wanted!r}: the first batch alone would settle them. Make them "
+                "before, from a log with states of all kinds: valuate.features.choose(log) or from_text(text, log)."
+            )
         maps: Any = features
-        if wanted == "auto":
-            map, note = maps.choose(given.log)
-            return map, note
-        return maps.from_text(wanted, given.log), ""
+        map, note = maps.choose(log) if wanted == "auto" else (maps.from_text(wanted, log), "")
+        return (map if _is_fitted(map) else _fitted(map, states, fit)), note
     if inspect.isclass(wanted):
         raise InputTypeError(f"features is the class {wanted.__name__} itself; give an object: {wanted.__name__}().")
     if wanted is None or hasattr(wanted, "transform") or callable(wanted):
-        return wanted, ""
+        return _fitted(wanted, states, fit), ""
     raise InputTypeError(
         "features must be None, a text such as 'auto', an object with a transform method, or callable; "
         f"{type(wanted).__name__} is none of these."
@@ -225,17 +231,23 @@ def _fitted(map: Any, states: Callable[[], Any], fit: bool) -> Any:
         copy = clone(map, safe=False)
         # A frozen one is fitted for good, and its fit asks for a y.
         return copy.fit(states()) if hasattr(copy, "fit") and not isinstance(copy, FrozenEstimator) else copy
-    try:
-        check_is_fitted(map)
-    except NotFittedError:
+    if not _is_fitted(map):
         raise InputError(
             f"partial_fit cannot fit the features {map!r}: what they learn would depend on the first batch alone, and "
             "earlier batches would have other features than later ones. Fit them first, on states of all kinds "
             "(features.fit(states)), or use fit for the first batch."
-        ) from None
-    except TypeError:  # no estimator: it has no fit
-        pass
+        )
     return map
+
+
+def _is_fitted(map: Any) -> bool:
+    try:
+        check_is_fitted(map)
+    except NotFittedError:
+        return False
+    except TypeError:  # no estimator: it has no fit
+        return True
+    return True
 
 
 def _arguments(function: Any) -> int:

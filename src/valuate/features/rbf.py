@@ -144,7 +144,10 @@ class RBFGrid(FeatureMap):
         return _Grid(origin, factor, axes)
 
     def _chosen(self, X: Any, k: int) -> Array:
-        states = _checks.matrix("states", X)
+        states = _checks.as_array("states", X)
+        if states.ndim == 1 and k == 1:
+            states = states[:, None]
+        states = _checks.matrix("states", states)
         if self.columns is not None:
             columns = [_checks.whole("columns", column, low=0) for column in self.columns]
             if len(columns) != k:

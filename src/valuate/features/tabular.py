@@ -30,6 +30,8 @@ class Tabular(FeatureMap):
         After `fit`.
     """
 
+    learned = ("n_states_",)
+
     def __init__(self, n_states: int | None = None, sparse_output: bool = True) -> None:
         self.n_states = n_states
         self.sparse_output = sparse_output

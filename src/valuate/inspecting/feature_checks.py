@@ -29,10 +29,11 @@ if TYPE_CHECKING:
 ROWS, ROWS_A_FEATURE, MOST_ROWS = 20_000, 10, 200_000
 #: Products that bounds take where no matrix is formed.
 PRODUCTS = 20
-#: Features are said to nearly depend on each other from this condition of C on, as in messages of solvers.
-BAD = 1e8
+#: Features are said to nearly depend on each other from this condition of C on, as in messages of solvers; from the
+#: second on, direct solvers feel it too.
+BAD, WORSE = 1e8, 1e13
 #: Two features are multiples where the cosine between them is 1 but for this.
-ROUNDING = 1e-12
+ROUNDING = 1e-14
 #: Up to so many features pairs of them are compared.
 MOST_PAIRED = 2000
 #: Fewer rows a feature than this give a rough answer.
@@ -185,7 +186,7 @@ def _spectrum(condition: float, least: float) -> Iterator[Finding]:
     if condition >= BAD:
         digits = min(16.0, np.log10(condition))
         yield Finding(
-            Severity.WARNING,
+            Severity.WARNING if condition >= WORSE else Severity.NOTE,
             "condition",
             f"The features nearly depend on each other: C has condition {condition:.1e}, which costs about "
             f"{digits:.0f} of 16 digits and makes iterative solvers slow.",
