@@ -128,15 +128,18 @@ def test_unknown_columns_are_told_with_the_nearest_and_all():
     ):
         va.read({"obs": S, **BASE}, {"states": "obz"})
     with refuses(
-        "No column is known to be the rewards. The nearest name is 'rewrd'. The columns are: 'rewrd', 'x'. "
+        "No column is known to be the rewards. The nearest name is 'rewrd'. The columns are: 'obs', 'rewrd', "
+        "'x', 'terminated'. "
         "Say which: columns={'rewards': 'rewrd'}."
     ):
         va.read({"obs": S, "rewrd": S[:, 0], "x": S[:, 0], "terminated": BASE["terminated"]})
     with refuses(
-        "No column is known to be the states. The columns are: 'spend', 'visits'. Say which: "
+        "No column is known to be the states. The columns are: 'reward', 'terminated', 'spend', 'visits'. Say which: "
         "columns={'states': ['spend', 'visits']}."
     ):
         taken(spend=S[:, 0], visits=S[:, 1])
+    with refuses("columns names 'gain' for rewards, and there is no such column. The nearest name is 'reward'."):
+        taken({"rewards": "gain"}, obs=S)
     with refuses("columns names 'nothing_*' for states"):
         taken({"states": "nothing_*"}, obs=S)
 
@@ -267,7 +270,7 @@ def test_text_becomes_codes(source, tmp_path):
     np.testing.assert_array_equal(log.next_states, [2, 1, 3, 0, 0, 1])
     np.testing.assert_array_equal(log.actions, [1, 0, 2, 1, 0, 1])
     assert log.states.dtype == np.int32
-    assert any("'state' holds text: a, b, c, d became 0 to 3." in note for note in log.reading.notes)
+    assert any("'state' holds text, which became numbers: a = 0, b = 1, c = 2, d = 3." in n for n in log.reading.notes)
 
 
 def test_text_beside_numbers():

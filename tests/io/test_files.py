@@ -120,7 +120,7 @@ def test_damaged_minari_data_sets(tmp_path):
 
 def test_paths_that_lead_nowhere(tmp_path):
     (tmp_path / "log.parquet").touch()
-    with refuses(f"There is no file {tmp_path}/log.parqet. There is log.parquet in {tmp_path}."):
+    with refuses(f"There is no file {tmp_path}/log.parqet. In its folder there is log.parquet."):
         va.read(tmp_path / "log.parqet")
     with refuses(f"There is no folder {tmp_path}/logs either."):
         va.read(str(tmp_path / "logs" / "log.csv"))

@@ -21,6 +21,8 @@ __all__ = ["actions", "label", "numbers"]
 
 #: A probability may be above 1 by this much, and is then 1: float32 and logarithms round.
 ROUNDING = 1e-5
+#: Labels that a note shows.
+MOST_SHOWN = 5
 
 
 def numbers(draft: Draft, keep: Flags) -> dict[str, Any]:
@@ -111,5 +113,6 @@ def label(draft: Draft, role: str, labels: list[tuple[Any, ...] | None]) -> None
         if own is None:
             continue
         draft.labels[role if len(names) == 1 else name] = own
-        shown = ", ".join(map(str, own[:5])) + (", ..." if len(own) > 5 else "")
-        draft.notes.append(f"{name!r} holds text: {shown} became {'0' if len(own) == 1 else f'0 to {len(own) - 1}'}.")
+        codes = [f"{label} = {code}" for code, label in enumerate(own)]
+        shown = codes if len(codes) <= MOST_SHOWN else [*codes[:2], "...", codes[-1]]
+        draft.notes.append(f"{name!r} holds text, which became numbers: {', '.join(shown)}.")

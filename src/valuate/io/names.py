@@ -113,10 +113,10 @@ def nearest(wanted: Iterable[str], names: Iterable[str], count: int = 3) -> list
     return [written[match] for match in ranked[:count]]
 
 
-def suggestion(wanted: Iterable[str], names: Iterable[str]) -> str:
-    """A sentence with the nearest names and all that are there."""
+def suggestion(wanted: Iterable[str], names: Iterable[str], free: Iterable[str] | None = None) -> str:
+    """A sentence with the names nearest to those wanted, of ``free`` ones if given, and all that are there."""
     there = list(names)
-    near = nearest(wanted, there)
+    near = nearest(wanted, there if free is None else free)
     closest = (
         f" The nearest {'name is' if len(near) == 1 else 'names are'} {', '.join(map(repr, near))}." if near else ""
     )

@@ -55,7 +55,7 @@ def _others(path: Path) -> str:
     if not folder.is_dir():
         return f" There is no folder {folder} either."
     near = difflib.get_close_matches(path.name, [file.name for file in folder.iterdir()], n=3, cutoff=0.6)
-    return f" There is {', '.join(near)} in {folder}." if near else ""
+    return f" In its folder there is {' and '.join(near)}." if near else ""
 
 
 def format_of(path: Path) -> str:

@@ -115,9 +115,8 @@ def _asked(role: str, value: Any, there: list[str]) -> Pick:
             continue
         matches = [other for other in there if fnmatch.fnmatchcase(other, name)] if set(name) & set("*?[") else []
         if not matches:
-            raise InputError(
-                f"columns names {name!r} for {role}, and there is no such column.{suggestion([name], there)}"
-            )
+            near = suggestion([name, *ALIASES[role][:3]], there)
+            raise InputError(f"columns names {name!r} for {role}, and there is no such column.{near}")
         names += matches
     if len(names) > 1 and role not in _WIDE:
         raise InputError(f"columns names {len(names)} columns for {role}, which takes one.")
@@ -245,6 +244,6 @@ def _missing(role: str, table: Table, picks: Mapping[str, Pick]) -> InputError:
         example = (nearest(ALIASES[role], left, 1) or left)[0]
     wanted = ALIASES[role] + (FAMILIES["states"] if role == "states" else ())
     return InputError(
-        f"No column is known to be the {role}.{suggestion(wanted, left or there)} Say which: "
+        f"No column is known to be the {role}.{suggestion(wanted, there, left)} Say which: "
         f"columns={{'{role}': {example!r}}}."
     )
