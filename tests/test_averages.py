@@ -1,4 +1,4 @@
-"""Averages, steps that decay or are made smaller, rows in the log's order, and columns that are scaled first."""
+"""Averages, steps that decay or are made smaller, rows in the log's order, columns that are scaled or centred first."""
 
 import numpy as np
 import pytest
@@ -9,33 +9,95 @@ from valuate import GTD2, LSTD, SAGA, SCSG, SVRG, TD, BatchingSVRG, Problem, Sta
 from valuate.environments import MountainCar
 from valuate.errors import InputError
 from valuate.solvers import driver, scaling
-from valuate.solvers.averaging import GROWTH, SKIPPED, TailMean
+from valuate.solvers.averaging import EARLIEST, GROWTH, LATEST, TailMean
 from valuate.solvers.directions import Maxima
+from valuate.solvers.sampling import Distances
 
-# ---- the mean of the last four fifths
+# ---- means over the later part of a run
 
 
+@pytest.mark.parametrize("every", [1, 7])
 @pytest.mark.parametrize("varied", [False, True])
-def test_tail_mean_is_that_of_the_last_points(varied):
+def test_windows_are_means_of_whole_points_up_to_the_last(varied, every):
     rng = np.random.default_rng(0)
-    average, points, weights = TailMean(3), [], []
-    for _ in range(400):
+    average, points, weights = TailMean(2, 3), [], []
+    for k in range(400):
         weights.append(rng.integers(1, 9) if varied else 1)
         points.append(rng.normal(size=(2, 3)))
-        average.add(weights[-1], *points[-1])
-        ends = np.cumsum(weights)
-        # What is left out are whole points, of at most the share that is to be skipped and little less.
-        candidates = [
-            np.average(points[k:], axis=0, weights=weights[k:])
-            for k in range(len(points))
-            if (ends[k - 1] if k else 0) <= SKIPPED * ends[-1]
-        ]
-        found = np.array(average.mean())
-        which = [k for k, mean in enumerate(candidates) if np.allclose(mean, found, rtol=1e-10)]
-        assert which
-        skipped = ends[which[-1] - 1] if which[-1] else 0
-        assert skipped >= SKIPPED * ends[-1] / GROWTH - 2 * max(weights)
-    assert len(average._kept) < 15
+        average.add(weights[-1], points[-1], ends=k % every == every - 1)
+        shares, means = average.windows()
+        assert shares[0] == 0.0 and (np.diff(shares) > 0).all() and shares[-1] <= LATEST
+        ends = np.concatenate([[0.0], np.cumsum(weights)])
+        for share, mean in zip(shares, means, strict=True):
+            first = int(np.abs(ends - share * ends[-1]).argmin())
+            assert first % every == 0
+            np.testing.assert_allclose(mean, np.average(points[first:], axis=0, weights=weights[first:]), rtol=1e-9)
+        if k > 100 * every:  # a beginning is known to within a factor, from the earliest to the latest
+            step = GROWTH * (1 + every * 8 / (EARLIEST * ends[-1]))
+            assert (shares[2:] <= step * shares[1:-1]).all()
+            assert shares[1] <= step**2 * EARLIEST and shares[-1] * step >= LATEST
+    assert len(average._cuts) < 20
+
+
+def ends_of_windows(errors):
+    """The error of the mean over each window of runs that are given as (points, dim)."""
+    average = TailMean(1, errors.shape[1])
+    for point in errors:
+        average.add(1.0, point[None])
+    return average
+
+
+@pytest.mark.parametrize("dim", [3, 30])
+@pytest.mark.parametrize("size", [0.5, 5.0, 50.0])
+@pytest.mark.parametrize("forgets", [1, 30, 150, 500])
+def test_the_window_is_nearly_the_best_of_all(forgets, size, dim):
+    """On average over runs: noise of one in every coordinate, and a start that is forgotten."""
+    found, best, fixed = [], [], []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        start = size * np.exp(-np.arange(1000) / forgets)[:, None]
+        average = ends_of_windows(start + rng.normal(size=(1000, dim)))
+        shares, means = average.windows()
+        errors = np.square(means[:, 0]).sum(axis=1)
+        taken = average.best(lambda thetas: thetas)
+        found.append(np.square(taken).sum())
+        best.append(errors)
+        fixed.append(errors[np.searchsorted(shares, 0.2)])
+    best = np.mean(best, axis=0).min()  # of all windows that begin at one share in every run
+    assert np.mean(found) < 1.6 * best
+    if forgets >= 150 and size > 1:
+        assert np.mean(found) < 0.5 * np.mean(fixed)
+
+
+def test_without_noise_the_window_is_the_last():
+    average = ends_of_windows(np.exp(-np.arange(1000) / 100)[:, None] * np.ones(4))
+    shares, means = average.windows()
+    np.testing.assert_array_equal(average.best(lambda thetas: thetas), means[-1])
+    assert shares[-1] > 0.7
+    still = ends_of_windows(np.ones((1000, 4)))
+    np.testing.assert_allclose(still.best(lambda thetas: thetas), 1.0, rtol=1e-12)
+    grown = ends_of_windows(np.full((100, 4), np.inf))
+    with np.errstate(invalid="ignore"):
+        assert grown.best(lambda thetas: thetas).shape == (1, 4)
+
+
+def test_noise_that_an_epoch_shares_is_seen_as_one():
+    """Points of a stretch have their noise in common: cut inside, it would be taken for bias."""
+    excess = {}
+    for whole in (True, False):
+        found, best = [], []
+        for seed in range(40):
+            rng = np.random.default_rng(seed)
+            average = TailMean(1, 20)
+            for _ in range(25):
+                level = rng.normal(size=(1, 20))
+                for k in range(40):
+                    average.add(1.0, level + 0.01 * rng.normal(size=(1, 20)), ends=not whole or k == 39)
+            shares, means = average.windows()
+            best.append(np.square(means[0]).sum())
+            found.append(np.square(average.best(lambda thetas: thetas)).sum())
+        excess[whole] = np.mean(found) / np.mean(best)
+    assert excess[True] < 1.15 < excess[False]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -43,17 +105,20 @@ def test_tail_mean_is_that_of_the_last_points(varied):
     "solver", [TD(step_theta=0.05, average=True), GTD2(step_theta=0.05, step_omega=0.1, average=True)]
 )
 def test_average_of_a_run(solver, layout, monkeypatch):
-    """The answer is the mean of where the oracle is after every few steps."""
+    """The answer is a mean of where the oracle is after every few steps."""
     monkeypatch.setattr(driver, "SPACING", 6)
     given = case(layout, ridge=0.05, ratios=True, weights=True)
     spy = Spy(given.problem)
     solution = solver.solve(given.problem, passes=3)
-    expected, seen = TailMean(5), []
+    parts = 1 if isinstance(solver, TD) else 2
+    expected, seen = TailMean(parts, 5), []
     for kind, order in spy.events:
         seen.append((kind, order))
-        expected.add(len(order), *spy_end(seen, given.oracle, solution.solver))
+        expected.add(len(order), spy_end(seen, given.oracle, solution.solver)[:parts])
     assert max(len(order) for _, order in seen) == 6
-    np.testing.assert_allclose([solution.theta, solution.omega], expected.mean(), rtol=0, atol=1e-11)
+    mean = expected.best(Distances(given.problem).image)
+    np.testing.assert_allclose([solution.theta, solution.omega][:parts], mean, rtol=0, atol=1e-11)
+    assert solution.setup_visits == 37 + 37 * 3  # for the window; and b, diag(C) and the closing residual
 
 
 def spy_end(events, oracle, solver):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,6 +15,24 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
     Matrix = NDArray[np.float64]
     Order = NDArray[np.int32]
+
+
+class Scalars(NamedTuple):
+    """What is known of rows without a look at a feature; scale is weight * ratio.
+
+    Attributes
+    ----------
+    n_rows : int
+    most_scale, most_weight : float
+    scale, reward : (float, float)
+        Sums of scale and of scale * |reward|, and of their squares.
+    """
+
+    n_rows: int
+    most_scale: float
+    most_weight: float
+    scale: tuple[float, float]
+    reward: tuple[float, float]
 
 
 class SumsOverRows(Protocol):
@@ -68,8 +86,17 @@ class SumsOverRows(Protocol):
     def scaled(self, units: Vector) -> Any:
         """The same rows with every column multiplied by its unit."""
 
+    def centred(self, centre: Vector) -> Any:
+        """The same dense rows, in float64, with ``centre`` taken from all features of every stored row."""
+
+    def constant_column(self) -> int | None:
+        """The first column that holds one number, not 0, in every stored dense row; None where there is none."""
+
     def ratio_sums(self) -> tuple[float, float]:
         """The sums of weight * ratio and of weight * ratio^2."""
+
+    def scalars(self) -> Scalars:
+        """Largest and mean scales, weights and rewards."""
 
     def any_reward(self) -> bool:
         """Whether any reward is not 0."""

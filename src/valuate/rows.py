@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from valuate import moments, storing, traces
-from valuate._kernels import layouts, sums
+from valuate._kernels import layouts, scalars, sums
 from valuate._threads import cut, run_all
+from valuate.protocols import Scalars
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -231,6 +232,29 @@ class Rows:
         table = storing.scaled_table(self.table, units)
         peaks = self.column_peaks() * units
         return Rows(table, self.dim, self.records, self.weights, self.layout, peaks, self.total_weight)
+
+    def centred(self, centre: Vector) -> Rows:
+        """The same transitions, ``centre`` (dim,) taken from every row of a float64 copy of the dense table."""
+        table = layouts.aligned_zeros((self.n_stored, layouts.padded(self.dim, np.float64)), np.float64)
+        np.subtract(self.table[:, : self.dim], centre, out=table[:, : self.dim])
+        return Rows(table, self.dim, self.records, self.weights, self.layout, None, self.total_weight)
+
+    def constant_column(self) -> int | None:
+        """The first column that holds one number, not 0, in every stored row; None where there is none, or sparse."""
+        if self.is_sparse:
+            return None
+        first = self.table[0, : self.dim]
+        alike = first != 0
+        for at, end in self.stored_blocks():
+            alike &= (self.table[at:end, : self.dim] == first).all(axis=0)
+            if not alike.any():
+                return None
+        return int(alike.argmax())
+
+    def scalars(self) -> Scalars:
+        """Largest and mean scales, weights and rewards. Looks at no feature."""
+        most_scale, most_weight, *totals = scalars.scalars(self.records, self.weights, 0, self.n_rows)
+        return Scalars(self.n_rows, most_scale, most_weight, (totals[0], totals[1]), (totals[2], totals[3]))
 
     def any_reward(self) -> bool:
         """Whether any reward is not 0."""

@@ -76,6 +76,8 @@ def test_features_that_need_fitting_are_refused():
     model = va.LinearValue(features=StandardScaler(), discount=0.9)
     with pytest.raises(va.InputError, match=r"partial_fit cannot fit the features StandardScaler\(\): what they learn"):
         model.partial_fit(log[:100])
+    with pytest.raises(va.InputError, match="partial_fit cannot choose features='auto'"):
+        va.LinearValue(features="auto").partial_fit(log[:100])
     scaler = StandardScaler().fit(log.states)
     model = va.LinearValue(features=scaler, discount=0.9).partial_fit(log[:100]).partial_fit(log[100:])
     assert model.features_ is scaler

@@ -262,6 +262,21 @@ def sparse_maxima(rows, first, last):
 
 
 @njit(nogil=True, cache=True)
+def column_peaks(indptr, indices, data, used, first, last, out):
+    """Raise ``out`` (dim,) to the size of the largest entry of each column in rows ``first`` to ``last`` of a table.
+
+    Only of the rows that are ``used``, or of all where that is None.
+    """
+    for k in range(np.uint64(first), np.uint64(last)):
+        if used is not None:
+            if not used[k]:
+                continue
+        for i in range(np.uint64(indptr[k]), np.uint64(indptr[k + np.uint64(1)])):
+            j = np.uint64(indices[i])
+            out[j] = max(out[j], np.float64(abs(data[i])))
+
+
+@njit(nogil=True, cache=True)
 def mark(bits, draws, wanted):
     """Mark the rows of ``draws`` not yet marked until ``wanted`` are new; returns how many are still missing."""
     for k in range(draws.size):

@@ -17,7 +17,7 @@ from valuate.experiments.results import Curve
 from valuate.inference import Standing
 from valuate.report import fit_errors, fit_values, plots
 from valuate.report.page import figure_html, table_html
-from valuate.report.parts import Chart, Entry, Series, Table, number, span
+from valuate.report.parts import Chart, Entry, Series, Table, listed, number, span
 from valuate.solvers import LSTD
 from valuate.verdict import Limit
 
@@ -79,9 +79,9 @@ def value(
     table = ""
     if beside:
         lines: list[list[Entry]] = [_row("this fit", found), *(_row(name, one) for name, one in beside)]
-        notes = [f"{name}: {note}" for name, one in beside for note in one.notes if note not in found.notes]
         columns = ("", "Value", "Standard error", "From", "To", "Draws")
-        table = table_html(Table("beside", "Beside it", columns, lines, escape(" ".join(notes))), "<h3>Beside it</h3>")
+        notes = _notes(beside, found.notes)
+        table = table_html(Table("beside", "Beside it", columns, lines, "<br>".join(notes)), "<h3>Beside it</h3>")
     warned = f'<div class="warning">{escape(_of_features(gap))}</div>' if gap is not None and _differs(gap) else ""
     body = f'<div>{left}</div><div>{right}</div><div class="wide">{warned}<ul class="said">{words}</ul>{table}</div>'
     return Part("value", "Value", _section("value", body))
@@ -238,10 +238,10 @@ def _rounded(value: float, found: PolicyValue) -> str:
     """A number with as many decimals as give the standard error two digits, and a true minus sign."""
     if not _counts(found):
         return f"{value:,.6g}".replace("-", "\u2212")
-    decimals = 1 - int(np.floor(np.log10(found.standard_error)))
+    decimals = max(0, 1 - int(np.floor(np.log10(found.standard_error))))
     if decimals > 9 or abs(value) >= 1e12:
         return f"{value:.6g}".replace("-", "\u2212")
-    return f"{round(value, decimals):,.{max(0, decimals)}f}".replace("-", "\u2212")
+    return f"{value:,.{decimals}f}".replace("-", "\u2212")
 
 
 def _differs(gap: Difference) -> bool:
@@ -275,6 +275,16 @@ def _badges(fit: Fitted, findings: Findings | None, gap: Difference | None = Non
         kind, sign, words = ("fair", "&#8776;", "miss") if _differs(gap) else ("good", "&#10003;", "agree with")
         out.append(f'<li class="badge {kind}"><a href="#errors">{sign} features: {words} what followed</a></li>')
     return f'<ul class="badges">{"".join(out)}</ul>'
+
+
+def _notes(beside: Sequence[tuple[str, PolicyValue]], known: Sequence[str]) -> list[str]:
+    """The remarks of several numbers, each once, with the names of those that it is about."""
+    about: dict[str, list[str]] = {}
+    for name, one in beside:
+        for note in one.notes:
+            if note not in known:
+                about.setdefault(note, []).append(name)
+    return [escape(f"{listed(names)}: {note}") for note, names in about.items()]
 
 
 def _initial(found: PolicyValue) -> str:

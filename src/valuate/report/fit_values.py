@@ -25,6 +25,8 @@ BARS = 60
 MANY = 64
 #: Cells of a heat map along each axis, points of a curve, points of a cloud.
 CELLS, POINTS, DOTS = 32, 200, 500
+#: Values that differ by no more than this share of themselves are equal.
+ROUNDING = 1e-9
 #: Entries that have a cloud of their own, at most.
 CLOUDS = 6
 
@@ -35,6 +37,8 @@ def drawings(fit: Fitted, names: list[str] | None = None) -> tuple[list[tuple[st
     rows = np.unique(np.linspace(0, fit.problem.n_rows - 1, ROWS).astype(np.int64))
     values = fit.values[rows]
     spread = _spread(fit, values)
+    if np.ptp(values) <= ROUNDING * np.abs(values).max():
+        return [spread], f"All logged states have the same value, {number(float(values.mean()))}."
     if log is None or fit.look is None:
         return [spread], "Without the log only the values of its rows are known."
     states = fit.look.numbers(rows)

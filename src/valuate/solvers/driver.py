@@ -11,7 +11,7 @@ import numpy as np
 from valuate import theory
 from valuate._kernels import loop
 from valuate.solution import Status
-from valuate.solvers import scaling, steps
+from valuate.solvers import sampling, scaling, steps
 from valuate.solvers.averaging import TailMean
 from valuate.solvers.directions import DIRECTIONS, Maxima
 from valuate.solvers.points import point_for
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 CHUNK = 1 << 15
 #: Steps between two points of an average, at least; where looking at a point costs more, so many of its coordinates.
 SPACING = 1024
-#: Steps that decay are whole for this share of a pass, and are made smaller by this factor at a time.
+#: Steps that decay are whole for this share of a pass, or of a shorter budget, and are made smaller by this factor at a
+#: time.
 AT_FULL, SHRUNK = 0.1, 0.8
 #: Steps that were chosen here and prove too large are divided by this, so many times at most.
 SMALLER, RETRIES = 4.0, 6
@@ -72,16 +73,24 @@ class Run:
     """One run: the base point, the moving point, and what has been spent."""
 
     def __init__(self, method: Method, problem: Problem, request: Request) -> None:
-        self.problem, self.rows, self.request = problem, problem.rows, request
+        self.problem, self.request = problem, request
         self.rng: np.random.Generator = request.seed
         self.theta, self.omega = request.start(problem)
-        self.method = method
+        self.method, self.columns = scaling.columns(method, problem)
+        #: The problem in the columns in which steps are taken: theta and omega are its weights once the run goes.
+        self.inner = self.columns.problem
+        self.rows = self.inner.rows
         self.direction = DIRECTIONS[method.direction]
-        self.row_visits = self.setup_visits = self.epoch = 0
+        self.row_visits = self.epoch = 0
+        self.setup_visits = self.columns.visits
         self.limit = None if request.epochs is not None else round(request.passes * problem.n_rows)
+        #: Rows that stand for all where these would cost too much to look at; None where they do not.
+        self.sample: sampling.Sample | None = None
         self.reference: Any = loop.Fixed(1.0 if method.reference is Reference.NOTHING else 0.0)
         self.point: Any = None
-        self.average = TailMean(problem.dim) if method.average else None
+        self.average = self._no_average()
+        #: How far apart its windows are.
+        self._distances: sampling.Distances | None = None
         self.spacing = max(SPACING, problem.dim // 64 * 4) if method.average or method.decay > 0 else CHUNK
         #: Whether the batch has stopped growing: until then noise does not mean that a run has stalled.
         self.settled, self._last_mean = True, 0
@@ -89,11 +98,13 @@ class Run:
         self.chosen, self.retries = method.is_automatic, 0
         self._next_row, self._share, self._factor = 0, 1.0, 1.0
         self.watch = Watch(self)
+        self.theta, self.omega = self.columns.inside(self.theta), self.columns.inside(self.omega)
 
     def go(self) -> Solution:
         """Run to the end of the budget, or until the watch has a reason to stop."""
         if not self.rows.any_reward():
             return self.watch.at_zero("every reward is 0")
+        self._look_at_some()
         self._choose_steps()
         self._set_out()
         ended = self.watch.begin()
@@ -119,27 +130,49 @@ class Run:
 
     def answer(self) -> tuple[Vector, Vector]:
         """What the run would answer now: where it is, or the mean of where it was."""
-        if self.average is None or not self.average.weight:
-            return self.position()
-        return self.average.mean()
+        theta, omega = self.position()
+        if self.average is not None and self.average.weight:
+            if self._distances is None:
+                self._distances = sampling.Distances(self.inner)
+                self.setup_visits += len(self._distances.order)
+            theta, *more = self.average.best(self._distances.image)
+            omega = more[0] if more else omega
+        return self.columns.outside(theta), self.columns.outside(omega)
+
+    def _no_average(self) -> TailMean | None:
+        return TailMean(1 + self.direction.moves_omega, self.problem.dim) if self.method.average else None
+
+    def _look_at_some(self) -> None:
+        """Take a sample of the rows, where the budget is small and they may stand for the others."""
+        count = sampling.size(self.inner, self.limit)
+        if count:
+            sample = sampling.Sample.of(self.inner, count)
+            self.setup_visits += len(sample.order)
+            self.sample = sample if sample.typical else None
+
+    def _maxima(self) -> Maxima:
+        if self.sample is not None:
+            return self.sample.maxima
+        self.setup_visits += self.rows.n_rows
+        return Maxima.of(self.inner)
 
     def _choose_steps(self) -> None:
         given = {"step_theta": self.method.step_theta, "step_omega": self.method.step_omega}
         if given["step_theta"] == "theory":
-            found = steps.theory_steps(self.method, self.problem)
+            found = steps.theory_steps(self.method, self.inner)
             self.setup_visits += theory.PASSES * self.rows.n_rows
-            self.method = replace(self.method, **dict(zip(given, found, strict=True)))  # type: ignore[type-var]
+            self.method = replace(self.method, **dict(zip(given, found, strict=True)))
         elif not self.chosen and given["step_omega"] == "auto":  # omega stays where it is, whatever its step
-            self.method = replace(self.method, step_omega=given["step_theta"])  # type: ignore[type-var]
+            self.method = replace(self.method, step_omega=given["step_theta"])
         elif self.chosen:
-            safe = dict(zip(given, self.direction.steps(Maxima.of(self.problem)), strict=True))
-            self.setup_visits += self.rows.n_rows
+            safe = dict(zip(given, self.direction.steps(self._maxima()), strict=True))
             chosen = {name: safe[name] if value == "auto" else value for name, value in given.items()}
-            self.method = replace(self.method, **chosen)  # type: ignore[type-var]
+            self.method = replace(self.method, **chosen)
 
     def _shrink(self) -> None:
         """Make the steps of a method whose steps decay as small as they should be by now."""
-        wanted = (self.row_visits / (AT_FULL * self.rows.n_rows)) ** -self.method.decay
+        whole = self.rows.n_rows if self.limit is None else min(self.rows.n_rows, self.limit)
+        wanted = (self.row_visits / (AT_FULL * whole)) ** -self.method.decay
         if wanted < SHRUNK * self._factor:
             self._factor = wanted
             self.theta, self.omega = self.position()
@@ -150,7 +183,7 @@ class Run:
         kernel = self.direction.for_kernels(
             self._factor * float(self.method.step_theta),
             self._factor * float(self.method.step_omega),
-            self.problem.ridge,
+            self.inner.ridge,
         )
         self.point = point_for(self.rows, kernel, single=self.method.reference is Reference.ANCHOR)
         if self.method.reference is Reference.NOTHING:
@@ -163,13 +196,22 @@ class Run:
     def _goes_on(self, ended: Status | None) -> bool:
         if ended is Status.DIVERGED and self.chosen and self.retries < RETRIES and self._has_budget():
             self.retries += 1
-            smaller = {name: getattr(self.method, name) / SMALLER for name in ("step_theta", "step_omega")}
-            self.method = replace(self.method, **smaller)  # type: ignore[type-var]
+            self.method = replace(self.method, **self._smaller())
             self.theta, self.omega = self.watch.go_back()
-            self.average = None if self.average is None else TailMean(self.problem.dim)
+            self.average = self._no_average()
             self._set_out()
             return True
         return ended is None and self._has_budget()
+
+    def _smaller(self) -> dict[str, float]:
+        """Steps in the place of those that proved too large: safe for all rows, where only some were looked at."""
+        names = ("step_theta", "step_omega")
+        smaller = {name: getattr(self.method, name) / SMALLER for name in names}
+        if self.sample is None:
+            return smaller
+        self.sample = None
+        safe = dict(zip(names, self.direction.steps(self._maxima()), strict=True))
+        return {name: min(smaller[name], safe[name]) for name in names}
 
     def _plan(self) -> Epoch:
         plan = self.method.plan(self.rows.n_rows, self.epoch, self.rng)
@@ -192,7 +234,7 @@ class Run:
         self.theta, self.omega = self.position()
         self.point.place(None, None)
         order = None if count == self.rows.n_rows else self._batch(count)
-        mean = self.direction.mean(self.problem, self.theta, self.omega, order)
+        mean = self.direction.mean(self.inner, self.theta, self.omega, order)
         self.row_visits += count
         self.point.drift(*mean)
         if self.method.reference is Reference.MEMORY:
@@ -210,17 +252,18 @@ class Run:
             self.row_visits += size
             left, since = left - size, since + size
             if since == self.spacing or left == 0:
-                self._mark(since)
+                self._mark(since, ends=left == 0 or self.method.reference is not Reference.ANCHOR)
                 since = 0
             ended = self.watch.moved(pulled, size if self.method.reference is not Reference.ANCHOR else 0)
             if ended is not None:
                 return ended
         return None
 
-    def _mark(self, steps: int) -> None:
+    def _mark(self, steps: int, *, ends: bool) -> None:
         """Take the point into the average, and let the steps decay, after so many more steps."""
         if self.average is not None:
-            self.average.add(steps * self._share, *self.position())
+            point = np.array(self.position()[: len(self.average.total)])
+            self.average.add(steps * self._share, point, ends=ends)
         if self.method.decay > 0:
             self._shrink()
 
@@ -246,11 +289,4 @@ def run(method: Any, problem: Problem, request: Request) -> Solution:
     require_problem(problem)
     # What overflows on the way shows as a status, not as a warning of NumPy's.
     with np.errstate(over="ignore", invalid="ignore"):
-        units = scaling.units(method, problem)
-        if units is not None:
-            return scaling.solve(method, problem, request, units, _go)
-        return _go(method, problem, request)
-
-
-def _go(method: Any, problem: Problem, request: Request) -> Solution:
-    return Run(method, problem, request).go()
+        return Run(method, problem, request).go()

@@ -31,23 +31,35 @@ class Stochastic:
     step_theta, step_omega : float or "auto"
         Step sizes. "auto" takes them from the largest rows (see `valuate.solvers.directions`): .3 / max w rho^2
         |delta|^2 and .5 / max w |phi|^2 for the saddle, .5 / max w rho |phi| |delta| for TD, each maximum plus the
-        ridge. That costs one measuring visit to each row, and the solution's ``solver`` holds the numbers. A run that
-        grows all the same goes back to its best point with smaller steps, and its message says so.
+        ridge. That costs one measuring visit to each row, and the solution's ``solver`` holds the numbers. A budget
+        below 10 passes over 100,000 rows or more buys a look at some rows only, 1% of the budget, and their maxima
+        are taken times 1.1; at all rows after all where the scalars or largest entries of the log say that these are
+        not like the others. A run that grows all the same goes back to its best point with smaller steps, and its
+        message says so.
         ``step_theta="theory"`` takes both from the paper's theorem on the method (`valuate.theory`), where it has one;
         they are far smaller than is useful.
     scale : bool, optional
         Whether columns are scaled alike first, in a copy of the features; the answer is in the given units. None: where
         a step is "auto", there is no ridge, and the largest entries of columns differ by more than 8 times. The
         solution's ``solver`` says whether they were: its steps are for scaled columns then.
+    center : bool, optional
+        Whether the mean of every column is taken from it first, in a copy of the features, and given to a feature that
+        is constant; the answer is in the given columns. That makes C far better conditioned where means are large
+        beside what rows differ by. None: where a step is "auto", there is no ridge, features are dense and stored once
+        for 4 rows or more, one is constant, and the means make half of the squared length of rows or more. Means are
+        those of some 4,096 rows.
     average : bool
-        Whether the answer is the mean over the last four fifths of the run instead of its last point: the noise of
-        single rows averages out.
+        Whether the answer is a mean over the later part of the run instead of its last point: the noise of single rows
+        averages out. Where that part begins is chosen from the points themselves, anew at every look: as early as they
+        do not remember the start, as far as their noise lets that be seen (see `valuate.solvers.averaging`). It takes
+        a look at some 1,024 rows.
     """
 
     step_theta: float | str = "auto"
     step_omega: float | str = "auto"
     average: bool = False
     scale: bool | None = None
+    center: bool | None = None
     reference: ClassVar[Reference]
     direction: ClassVar[str]
     #: How rows follow each other: drawn at random, or "log", as they lie.
@@ -61,7 +73,9 @@ class Stochastic:
         object.__setattr__(self, "step_theta", read_step("step_theta", self.step_theta))
         object.__setattr__(self, "step_omega", read_step("step_omega", self.step_omega))
         object.__setattr__(self, "average", _checks.flag("average", self.average))
-        object.__setattr__(self, "scale", None if self.scale is None else _checks.flag("scale", self.scale))
+        for name in ("scale", "center"):
+            setting = getattr(self, name)
+            object.__setattr__(self, name, None if setting is None else _checks.flag(name, setting))
         if self.step_theta == "theory":
             require_theorem(self)
 
@@ -132,7 +146,8 @@ class Plain(Stochastic):
     sampling : {"random", "log"}
         Rows drawn at random, or in the order in which they lie: then one pass sees every row once.
     decay : float
-        From a tenth of a pass on, steps shrink as the number of steps to the power -``decay`` (by a fifth at a time).
+        From a tenth of a pass on, or of a budget of less, steps shrink as the number of steps to the power -``decay``
+        (by a fifth at a time).
         In the log's order, where rows depend on each other, averages of constant steps are off by a share of the
         step; .5 takes that away.
     """
@@ -293,7 +308,8 @@ class BatchingSVRG(SVRG):
 class SCSG(Stochastic):
     """Stochastically controlled stochastic gradient (paper, Algorithm 2).
 
-    The mean is taken over a batch of B rows; the number of inner steps is geometric with mean B.
+    The mean is taken over a batch of B rows; the number of inner steps is geometric, in the paper with mean B. What a
+    run can know is in its batches: with fewer inner steps more of a small budget goes to these.
 
     Parameters
     ----------
@@ -301,6 +317,8 @@ class SCSG(Stochastic):
         B / n, in (0, 1]; a batch has at least one row.
     growth : float
         At least 1, the paper's: the batch is multiplied by it after every epoch, up to n.
+    steps_per_row : float
+        Mean number of inner steps, as a multiple of B; 1 is the paper's.
     direction : {"saddle", "td"}
         As in `SVRG`.
     sampling : {"random", "log"}
@@ -310,6 +328,7 @@ class SCSG(Stochastic):
 
     batch_fraction: float = 0.1
     growth: float = 1.0
+    steps_per_row: float = 1.0
     direction: str = "saddle"  # type: ignore[misc]
     sampling: str = "random"  # type: ignore[misc]
     reference: ClassVar[Reference] = Reference.ANCHOR
@@ -321,11 +340,12 @@ class SCSG(Stochastic):
         _check_sampling(self.sampling)
         _set_number(self, "batch_fraction", above=0.0, high=1.0)
         _set_number(self, "growth", low=1.0)
+        _set_number(self, "steps_per_row", above=0.0)
 
     def plan(self, n_rows: int, epoch: int, rng: np.random.Generator) -> Epoch:
-        """See `Stochastic.plan`. B/(B+1) is the probability of going on, counted from 0 steps."""
+        """See `Stochastic.plan`. m/(m+1) is the probability of going on, counted from 0 steps, for a mean of m."""
         size = self.batch(n_rows, epoch)
-        return Epoch(mean_rows=size, steps=int(rng.geometric(1 / (size + 1))) - 1)
+        return Epoch(mean_rows=size, steps=int(rng.geometric(1 / (self.steps_per_row * size + 1))) - 1)
 
     def batch(self, n_rows: int, epoch: int) -> int:
         """Rows in the mean of epoch ``epoch``: B, the same in all where it does not grow."""

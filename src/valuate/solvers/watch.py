@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from valuate.solution import Solution, Status
+from valuate.solvers import sampling
 from valuate.solvers.observer import Observer
 from valuate.solvers.remarks import remarks
 
@@ -24,6 +25,8 @@ BLOCK = 4
 OVERFLOW = {4: 1e30, 8: 1e140}
 #: A run whose relative residual ends this many times above its start (and above 1) has diverged.
 GREW = 1e3
+#: What is usual is known after so many passes; or, where only some rows were looked at, this share of the budget.
+USUAL, EARLY = 2, 0.1
 #: A run has stalled when the best residual has not improved for so many passes, and for so many row visits, and the
 #: worst has not either: a saddle point is approached in circles, in which the residual may fall low by chance and rise
 #: again for many passes. So the worst of the second half of the run is held against that of its second eighth.
@@ -43,7 +46,7 @@ class Watch(Observer):
         self.checked_at = 0
         self.start = self.best[1]
         #: The point with the smallest mean gradient, and the size of the first one.
-        self.least, self.first_mean = self.best, math.inf
+        self.least, self.first_mean = self.best, math.inf  # in the run's own columns
         #: The hardest pull of a row in the first passes, and where they began.
         self.usual, self.set_out_at = 0.0, 0
         self.mark, self.marked_at = math.inf, 0
@@ -51,6 +54,8 @@ class Watch(Observer):
         self.checks: list[tuple[int, float]] = []
         self.began: float | None = None
         self.bound = math.inf
+        #: Rows from which the closing residual was estimated; 0 where all were asked.
+        self.estimated = 0
 
     def begin(self) -> Status | None:
         """Look at the starting point."""
@@ -71,9 +76,13 @@ class Watch(Observer):
 
     def _pulls_grow(self, rate: float) -> bool:
         """Whether rows pull far harder than in the first passes, where the steps can be made smaller."""
-        if not self.run.chosen:
+        run = self.run
+        if not run.chosen:
             return False
-        if self.run.row_visits - self.set_out_at <= 2 * self.n_rows:  # a memory is filled in the first
+        first = USUAL * self.n_rows  # a memory is filled in the first
+        if run.sample is not None and run.limit is not None:
+            first = min(first, int(EARLY * run.limit))
+        if run.row_visits - self.set_out_at <= first:
             self.usual = max(self.usual, rate)
             return False
         return rate > GREW * self.usual > 0.0
@@ -105,8 +114,10 @@ class Watch(Observer):
         self.mark, self.marked_at = math.inf, self.run.row_visits
         self.checks.clear()
         self.usual, self.set_out_at = 0.0, self.run.row_visits
-        _, theta, omega = self.least if math.isfinite(self.least[0]) else self.best
-        return theta.copy(), omega.copy()
+        if math.isfinite(self.least[0]):
+            return self.least[1].copy(), self.least[2].copy()
+        _, theta, omega = self.best
+        return self.run.columns.inside(theta), self.run.columns.inside(omega)
 
     def until_next_point(self) -> int:
         """Steps until the next point is to be recorded (a large number where none is).
@@ -122,15 +133,15 @@ class Watch(Observer):
         seconds = self.clock.seconds
         theta, omega = self.run.answer()
         if ended not in (Status.CONVERGED, Status.DIVERGED, Status.STALLED):
-            self.residual = self._measure(theta)
+            self.residual = self._close(theta)
             if self.request.tolerance is not None and self.residual <= self.request.tolerance:
                 ended = Status.CONVERGED
             elif self._has_grown():
                 ended = Status.DIVERGED
         if ended in (Status.DIVERGED, Status.STALLED):
             _, theta, omega = self.best
-            self.residual = self._measure(theta)
-        if not self.problem.b.any():
+            self.estimated, self.residual = 0, self._measure(theta)
+        if not self.estimated and not self.problem.b.any():
             return self.at_zero("b = 0")
         status = ended or Status.BUDGET_SPENT
         return self._solution(status, theta, omega, self._message(status) + remarks(self.problem), seconds)
@@ -175,6 +186,27 @@ class Watch(Observer):
         """The relative residual; counts the visits that it costs."""
         self.run.setup_visits += self.problem.measuring_visits(exact=self.exact)
         return self.problem.relative_residual(theta, exact=self.exact)
+
+    def _close(self, theta: Vector) -> float:
+        """The closing residual: by a sample of the rows where one stands for all, and nothing more was asked for."""
+        sample = self.run.sample
+        if sample is None or self.request.tolerance is not None or self.request.record is not None:
+            return self._measure(theta)
+        self.run.setup_visits += 3 * len(sample.order)
+        found = sampling.relative_residual(self.problem, theta, sample.order)
+        if not math.isfinite(found):
+            return self._measure(theta)
+        self.estimated = len(sample.order)
+        return found
+
+    def _found(self) -> str:
+        """See `Observer`."""
+        if not self.estimated:
+            return super()._found()
+        return (
+            f"relative residual at most about {self.residual:.2g} in the norm of diag(C)^-1 (estimated from "
+            f"{self.estimated:,} rows)"
+        )
 
     def _message(self, status: Status) -> str:
         run, tolerance = self.run, self.request.tolerance
@@ -226,7 +258,7 @@ class Watch(Observer):
         """Advice where columns differ so much in size that the steps suit only the largest."""
         if math.isnan(self.residual) or self.residual < 1e-3:
             return ""
-        sizes = self.problem.rows.column_peaks()
+        sizes = self.run.rows.column_peaks()
         small = sizes[sizes > 0]
         if not len(small) or small.max() <= UNEVEN * small.min():
             return ""

@@ -111,7 +111,7 @@ SMALL = (
     Cell("dense", 200_000, 200, 1e5),
     Cell("dense", 20_000, 2000, 1e5),
     Cell("tiles", 20_000, 4000, 1e5),
-    Cell("tiles", 20_000, 1_000_000, 1e5),
+    Cell("tiles", 200_000, 100_000, 1e5),
     Cell("table", 200_000, 200, 1e5),
     Cell("table", 20_000, 1000, 1e5, off_policy=True),
 )

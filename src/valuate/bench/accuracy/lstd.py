@@ -89,8 +89,8 @@ def plan(log: Log, limit: float, *, double: bool = False) -> Way | Needs:
 
 def speed() -> float:
     """Operations a second of a matrix product on all cores."""
-    left = np.ones((CUBE, CUBE))
-    return float(2 * CUBE**3 / min(_timed(lambda: left @ left) for _ in range(TIMES)))
+    left: Matrix = np.ones((CUBE, CUBE))
+    return 2.0 * CUBE**3 / min(_timed(lambda: left @ left) for _ in range(TIMES))
 
 
 def _ways(log: Log, double: bool) -> list[Way]:
@@ -194,7 +194,7 @@ def _entries(log: Log) -> float:
     """Products of entries that a row adds to A."""
     if not log.is_sparse:
         return float(log.dim) ** 2
-    each = log.table.nnz / log.table.shape[0]
+    each = float(log.table.nnz / log.table.shape[0])
     return 2.0 * each * each
 
 

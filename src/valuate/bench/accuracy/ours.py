@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from valuate import solvers
-from valuate.bench.accuracy.contestants import Bout, Contestant, Outcome
+from valuate.bench.accuracy.contestants import Bout, Contestant, Needs, Outcome
 
 if TYPE_CHECKING:
     from valuate.bench.accuracy.recording import Recorder
@@ -25,7 +25,7 @@ def iterative(bout: Bout, recorder: Recorder, *, solver: Any) -> Outcome:
 
 def direct(bout: Bout, recorder: Recorder) -> Outcome:
     """LSTD, on its own clock, which stands still while it measures its residual."""
-    if (needs := bout.known.get("needs")) is not None:
+    if isinstance(needs := bout.known.get("LSTD"), Needs):  # ours takes as much
         return Outcome(message=needs.why, needs=needs)
     problem = bout.fresh()
     recorder.start()

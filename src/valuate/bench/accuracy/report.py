@@ -264,7 +264,7 @@ def note(run: Run) -> str:
     if run.solver == AUTO:
         said = " | ".join(line.partition("Chosen: ")[2] or line for line in run.message.splitlines())
     elif run.side == "ours":
-        said = run.message.partition(".")[0] if not run.limited else ""
+        said = "" if run.limited or run.message.startswith("Stopped by") else run.message.partition(". ")[0]
     return "; ".join(part for part in ("time limit" if run.limited else "", said) if part)
 
 
