@@ -36,7 +36,7 @@ def test_windows_are_means_of_whole_points_up_to_the_last(varied, every):
             step = GROWTH * (1 + every * 8 / (EARLIEST * ends[-1]))
             assert (shares[2:] <= step * shares[1:-1]).all()
             assert shares[1] <= step**2 * EARLIEST and shares[-1] * step >= LATEST
-    assert len(average._cuts) < 20
+    assert len(average._cuts) < 32
 
 
 def ends_of_windows(errors):
@@ -64,16 +64,16 @@ def test_the_window_is_nearly_the_best_of_all(forgets, size, dim):
         best.append(errors)
         fixed.append(errors[np.searchsorted(shares, 0.2)])
     best = np.mean(best, axis=0).min()  # of all windows that begin at one share in every run
-    assert np.mean(found) < 1.6 * best
+    assert np.mean(found) < 2.0 * best
     if forgets >= 150 and size > 1:
         assert np.mean(found) < 0.5 * np.mean(fixed)
 
 
-def test_without_noise_the_window_is_the_last():
+def test_without_noise_the_window_is_among_the_last():
     average = ends_of_windows(np.exp(-np.arange(1000) / 100)[:, None] * np.ones(4))
     shares, means = average.windows()
-    np.testing.assert_array_equal(average.best(lambda thetas: thetas), means[-1])
-    assert shares[-1] > 0.7
+    taken = int(np.flatnonzero((means == average.best(lambda thetas: thetas)).all(axis=(1, 2)))[0])
+    assert shares[taken] > 0.6
     still = ends_of_windows(np.ones((1000, 4)))
     np.testing.assert_allclose(still.best(lambda thetas: thetas), 1.0, rtol=1e-12)
     grown = ends_of_windows(np.full((100, 4), np.inf))
@@ -89,15 +89,15 @@ def test_noise_that_an_epoch_shares_is_seen_as_one():
         for seed in range(40):
             rng = np.random.default_rng(seed)
             average = TailMean(1, 20)
-            for _ in range(25):
+            for _ in range(8):
                 level = rng.normal(size=(1, 20))
-                for k in range(40):
-                    average.add(1.0, level + 0.01 * rng.normal(size=(1, 20)), ends=not whole or k == 39)
-            shares, means = average.windows()
+                for k in range(125):
+                    average.add(1.0, level + 0.01 * rng.normal(size=(1, 20)), ends=not whole or k == 124)
+            _, means = average.windows()
             best.append(np.square(means[0]).sum())
             found.append(np.square(average.best(lambda thetas: thetas)).sum())
         excess[whole] = np.mean(found) / np.mean(best)
-    assert excess[True] < 1.15 < excess[False]
+    assert excess[True] < 1.15 < 1.5 < excess[False]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -1,6 +1,7 @@
 """The commands for people with a log: what they print, write and refuse, and how they exit."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -76,11 +77,21 @@ def test_another_policy(run, tmp_path):
     code, out, err = run("fit", "log.parquet", "--features", "linear", "--policy", "uniform", "--json")
     assert code == 0 and "expected over its 2 actions" in json.loads(out)["evaluates"], err
     np.save("policy.npy", np.full((2000, 2), 0.5))
-    code, same, err = run("fit", "log.parquet", "--features", "linear", "--policy", "policy.npy", "--json")
+    code, _, err = run("fit", "log.parquet", "--features", "linear", "--policy", "policy.npy")
+    assert code == 2 and "--initial-policy" in err
+    episodes = len(np.unique(log.episodes))
+    np.savetxt("first.csv", np.full((episodes, 2), 0.5), delimiter=",", header="left,right", comments="")
+    files = ("--policy", "policy.npy", "--initial-policy", "first.csv")
+    code, same, err = run("fit", "log.parquet", "--features", "linear", *files, "--json")
     assert code == 0, err
-    assert json.loads(same)["solution"]["relative_residual"] <= 1e-8
+    by_file, by_name = (json.loads(text)["value"] for text in (same, out))
+    for name in ("value", "standard_error", "interval", "episodes"):
+        np.testing.assert_allclose(by_file[name], by_name[name], rtol=1e-6, err_msg=name)
+    np.savetxt("fewer.csv", np.full((episodes - 1, 2), 0.5), delimiter=",")
+    code, _, err = run("fit", "log.parquet", "--features", "linear", *files[:3], "fewer.csv")
+    assert code == 2 and f"{episodes:,} episodes" in err
     np.savetxt("wrong.csv", np.full((2000, 2), 0.4), delimiter=",")
-    code, _, err = run("fit", "log.parquet", "--features", "linear", "--policy", "wrong.csv")
+    code, _, err = run("fit", "log.parquet", "--features", "linear", "--policy", "wrong.csv", *files[2:])
     assert code == 2 and "sum" in err and "Traceback" not in err
     np.save("short.npy", np.full((7, 2), 0.5))
     code, _, err = run("fit", "log.parquet", "--features", "linear", "--policy", "short.npy")
@@ -98,7 +109,9 @@ def test_inspect_tells_what_is_wrong(run, walk, tmp_path):
     code, out, _ = run("inspect", "wrong.parquet", "--json")
     found = json.loads(out)
     assert code == 1 and not found["ok"]
-    code, out, _ = run("fit", "wrong.parquet", "--features", "tabular")
+    code, _, err = run("fit", "wrong.parquet", "--features", "tabular")
+    assert code == 2 and "--column episodes=" in err and "--chain" in err
+    code, out, _ = run("fit", "wrong.parquet", "--features", "tabular", "--chain")
     assert code == 1 and "Value " in out  # printed all the same
 
 
@@ -137,7 +150,7 @@ def test_compare_measures_every_solver(run, walk):
     found = {row["solver"]: row for row in json.loads(out)["solvers"]}
     assert {"Auto", "LSTD", "SVRG", "GTD2", "TD-SVRG"} <= set(found)
     assert found["LSTD"]["relative_residual"] < 1e-9 and found["GTD2"]["passes"] == 5
-    page = open("chart.html").read()
+    page = Path("chart.html").read_text(encoding="utf-8")
     assert page.count("<svg") == 2 and "statistical floor" in page
     code, out, _ = run("compare", path, *how, "--solver", "lstd", "--solver", "GMRES")
     assert code == 0 and "LSTD" in out and "SVRG" not in out

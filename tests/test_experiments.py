@@ -372,7 +372,12 @@ class TestCommands:
     def test_ctrl_c_keeps_what_is_finished(self, tmp_path):
         out = tmp_path / "o"
         process = subprocess.Popen(
-            command("reproduce", "figure-1", "--out", out), stderr=subprocess.PIPE, text=True, start_new_session=True
+            command("reproduce", "figure-1", "--out", out),
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            # What runs in the background of a shell would pass on that it does not hear of Ctrl-C.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         wait_for(2, out, process)
         os.killpg(process.pid, signal.SIGINT)

@@ -61,6 +61,8 @@ def evaluate(
     solver: str,
     ridge: float,
     policy: str | None,
+    initial_policy: str | None,
+    chain: bool,
     confidence: float,
     seed: int,
     intercept: bool,
@@ -78,15 +80,23 @@ def evaluate(
         now = time.perf_counter()
         seconds[name], began = now - began, now
 
-    chosen, extras = policies.chosen(policy, log)
+    if log.episodes is None and not chain:
+        raise InputError(
+            "an interval needs to know which rows belong together, and this log does not say where episodes begin. "
+            "Name their column, --column episodes=id, or give --chain where all rows are one long chain in the order "
+            "of time."
+        )
+    asked = policies.chosen(policy, initial_policy, log)
     with warnings_kept() as notes:
         tell("Solving")
         wanted = None if features in ("none", "linear") else features
-        model = LinearValue(wanted, discount, solver, ridge, intercept, chosen, seed)
-        model.fit(log, **extras)
+        model = LinearValue(wanted, discount, solver, ridge, intercept, asked.policy, seed)
+        model.fit(log, **asked.fit)
         lap("fit")
         tell("Interval")
-        value = model.policy_value(confidence=confidence)
+        value = model.policy_value(
+            initial_actions=asked.initial_actions, confidence=confidence, blocks=True if chain else None
+        )
         lap("interval")
         tell("Beside it")
         parts = Fitted.of(model, log)

@@ -26,6 +26,13 @@ def fit(
         str | None,
         typer.Option(help='Evaluate another policy: "uniform", or a file with its probabilities in the next states.'),
     ] = None,
+    initial_policy: Annotated[
+        str | None,
+        typer.Option(help="With a file as --policy: another, with what it does in each episode's first state."),
+    ] = None,
+    chain: Annotated[
+        bool, typer.Option("--chain", help="All rows are one long chain in the order of time, without episodes.")
+    ] = False,
     solver: Annotated[str, typer.Option(help='"auto" chooses; or lstd, gmres, svrg, ...')] = "auto",
     ridge: options.Ridge = 0.0,
     intercept: Annotated[bool, typer.Option(help="Fit a constant beside the features.")] = True,
@@ -54,7 +61,8 @@ def fit(
         read = options.read_log(log, column, format, done)
         found = evaluate(
             read, features=features, discount=discount, solver=solver, ridge=ridge, policy=policy,
-            confidence=confidence, seed=seed, intercept=intercept, tell=tell,
+            initial_policy=initial_policy, chain=chain, confidence=confidence, seed=seed, intercept=intercept,
+            tell=tell,
         )  # fmt: skip
         if report is not None:
             tell("Drawing")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,21 +19,45 @@ if TYPE_CHECKING:
 MOST = 1000
 
 
-def chosen(text: str | None, log: Transitions) -> tuple[Callable[[Any], NDArray[Any]] | None, dict[str, Any]]:
-    """A policy and what `LinearValue.fit` is told beside the log.
+class Chosen(NamedTuple):
+    """A policy, or what `LinearValue.fit` and `policy_value` are told of it beside the log."""
+
+    policy: Callable[[Any], NDArray[Any]] | None
+    fit: dict[str, Any]
+    initial_actions: NDArray[Any] | None
+
+
+def chosen(text: str | None, initial: str | None, log: Transitions) -> Chosen:
+    """What --policy and --initial-policy say.
 
     "uniform" takes every action of the log equally often; a file (.npy or .csv) has a row for each row of the log, with
-    the probabilities of the actions in its next state or, in one column, the next action.
+    the probabilities of the actions in its next state or, in one column, the next action. What is done in the first
+    states of the episodes is then in another, with a row for each.
     """
+    if text is None or text == "uniform":
+        if initial is not None:
+            raise InputError("--initial-policy goes with a --policy that is a file; without one it is not needed.")
     if text is None:
-        return None, {}
+        return Chosen(None, {}, None)
     if log.actions is None:
         raise InputError(
             "--policy needs the actions of the log, and there are none. Name their column: --column actions=a."
         )
     if text == "uniform":
-        return Uniform(_count(log)), {}
-    return None, _from_file(Path(text), len(log))
+        return Chosen(Uniform(_count(log)), {}, None)
+    table = _from_file("--policy", Path(text), len(log), "rows")
+    if initial is None:
+        raise InputError(
+            f"--policy {text} says what is done in the next states, and the value is that of the episodes' first "
+            "states: say what is done there with --initial-policy, a file with a row for each episode, in the order "
+            "of the log."
+        )
+    if log.episodes is None:
+        raise InputError("--initial-policy needs the episodes of the log: name their column, --column episodes=e.")
+    first = _from_file("--initial-policy", Path(initial), len(set(log.episodes.tolist())), "episodes")
+    if first.ndim != table.ndim:
+        raise InputError("--policy and --initial-policy must both hold actions, or both probabilities.")
+    return Chosen(None, {"next_probabilities" if table.ndim == 2 else "next_actions": table}, first)
 
 
 class Uniform:
@@ -60,27 +84,28 @@ def _count(log: Transitions) -> int:
     return count
 
 
-def _from_file(path: Path, n_rows: int) -> dict[str, Any]:
+def _from_file(option: str, path: Path, count: int, of: str) -> NDArray[Any]:
+    """Probabilities (count, n_actions), or actions (count,), one for each row or episode."""
     if not path.is_file():
-        raise InputError(f'--policy {path}: there is no such file. Give a .npy or .csv file, or "uniform".')
+        raise InputError(f"{option} {path}: there is no such file. Give a .npy or .csv file, or --policy uniform.")
     try:
         if path.suffix == ".npy":
             table = np.load(path, allow_pickle=False)
         else:
             table = np.genfromtxt(path, delimiter=",", skip_header=0, dtype=np.float64)
-            if table.ndim and len(table) == n_rows + 1 and np.isnan(np.atleast_2d(table.T).T[0]).all():
+            if table.ndim and len(table) == count + 1 and np.isnan(np.atleast_2d(table.T).T[0]).all():
                 table = table[1:]  # names of columns
     except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"--policy {path} cannot be read as a table of numbers: {error}") from None
+        raise InputError(f"{option} {path} cannot be read as a table of numbers: {error}") from None
     if table.ndim == 2 and table.shape[1] == 1:
         table = table[:, 0]
-    if table.ndim not in (1, 2) or len(table) != n_rows:
+    if table.ndim not in (1, 2) or len(table) != count:
         raise InputError(
-            f"--policy {path} has shape {table.shape} and the log {n_rows:,} rows: give the probabilities of all "
-            "actions, or the next action, for each of them."
+            f"{option} {path} has shape {table.shape} and the log {count:,} {of}: give the probabilities of all "
+            "actions, or the action, for each of them."
         )
     if table.ndim == 2:
-        return {"next_probabilities": np.asarray(table, dtype=np.float64)}
+        return np.asarray(table, dtype=np.float64)
     if not np.isfinite(table).all() or (table != np.round(table)).any():
-        raise InputError(f"--policy {path} has one column, which must hold next actions as whole numbers.")
-    return {"next_actions": table.astype(np.int64)}
+        raise InputError(f"{option} {path} has one column, which must hold actions as whole numbers.")
+    return np.asarray(table, dtype=np.int64)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from valuate import _checks
 from valuate.errors import InputError
-from valuate.estimator import increments, intercept, mapping, running, task
+from valuate.estimator import increments, intercept, mapping, policies, running, task
 from valuate.estimator.coordinates import Coordinates
 from valuate.estimator.frames import take
 from valuate.estimator.increments import Increments
-from valuate.estimator.policies import Policy, numbered, require_known
+from valuate.estimator.policies import Decisions, Policy
 from valuate.estimator.reference import Reference
 from valuate.solution import Status
 
@@ -91,9 +91,9 @@ def errors(model: Any, what: Task) -> Vector:
 def in_blocks(model: Any, states: Any, actions: Any, use: Callable[[Any], Any]) -> list[Any]:
     """What is made of the features of states, or of them with actions, a block at a time."""
     count = int(states.shape[0])
-    taken = _actions(model, actions, count)
+    given = _decisions(model, actions, count)
     policy = None
-    if model.kind_ == "action" and taken is None:
+    if model.kind_ == "action" and given is None:
         if model.policy is None:
             raise InputError(
                 "these are action values: give actions=, or set a policy whose probabilities weight them "
@@ -106,13 +106,16 @@ def in_blocks(model: Any, states: Any, actions: Any, use: Callable[[Any], Any]) 
         part = take(states, places)
         if policy is not None:
             rows = mapping.decided(model._map, part, policy(part, places), places)
+        elif given is not None:
+            rows = mapping.decided(model._map, part, given.take(places), places)
         else:
-            rows = model._map.rows(part, None if taken is None else taken[places])
+            rows = model._map.rows(part, None)
         out.append(use(mapping.checked(rows, len(places), model._coordinates.n_features)))
     return out
 
 
-def _actions(model: Any, actions: Any, count: int) -> Any:
+def _decisions(model: Any, actions: Any, count: int) -> Decisions | None:
+    """What is done in so many states: actions as a user gives them, or probabilities of all of them."""
     if actions is None:
         return None
     if model.kind_ == "state":
@@ -120,13 +123,19 @@ def _actions(model: Any, actions: Any, count: int) -> Any:
     taken = _checks.as_array("actions", actions)
     if taken.ndim == 0 or len(taken) != count:
         raise InputError(f"actions has shape {taken.shape} and there are {count} states: they must agree.")
-    if model._map.n_actions is None:
-        return taken
-    found = numbered(taken)
+    n_actions = model._map.n_actions
+    if n_actions is None:
+        return Decisions(None, taken)
+    if taken.ndim == 2 and taken.shape[1] > 1:
+        return Decisions(policies.probabilities("actions", taken, n_rows=count, n_actions=n_actions), None)
+    found = policies.numbered(taken)
     if found is None:
-        raise InputError("actions must be whole numbers from 0, one a state.")
-    require_known("actions", found, model._map.n_actions)
-    return found
+        raise InputError(
+            f"actions must be whole numbers from 0, one a state, or probabilities of the {n_actions} actions, "
+            f"({count}, {n_actions})."
+        )
+    policies.require_known("actions", found, n_actions)
+    return Decisions(None, found)
 
 
 def _check_numbers(model: Any) -> None:
@@ -149,10 +158,18 @@ def _keep(model: Any, solution: Solution, coordinates: Coordinates, coef: Vector
     model.n_iter_ = max(1, solution.epochs)
 
 
-def _starts(model: Any, what: Task) -> tuple[Any, Any] | None:
-    """For action values: features of the episodes' first states under the policy, and their labels, where known."""
+class Starts(NamedTuple):
+    """The first states of a log's episodes, whose labels they have, and their features under the policy if known."""
+
+    states: Any
+    labels: Any
+    rows: Any
+
+
+def _starts(model: Any, what: Task) -> Starts | None:
+    """For action values, whose policy need not be that of the log; None where episodes are not known."""
     known = model.problem_.episodes
-    if what.kind == "state" or what.policy is None or known is None or what.given.log.weights is not None:
+    if what.kind == "state" or known is None or what.given.log.weights is not None:
         return None
     labels = known.labels
     changes = np.ones(len(labels), bool)
@@ -161,4 +178,5 @@ def _starts(model: Any, what: Task) -> tuple[Any, Any] | None:
     for row in np.flatnonzero(changes).tolist():
         seen.setdefault(labels[row], row)
     first = np.array(list(seen.values()))
-    return model._coordinates.rows(what.initial(first)), labels[first]
+    rows = None if what.policy is None else model._coordinates.rows(what.initial(first))
+    return Starts(what.given.some_states(first), labels[first], rows)

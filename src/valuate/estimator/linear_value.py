@@ -215,8 +215,8 @@ class LinearValue(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         X : array, sparse matrix or data frame, (m, ...)
             States.
         actions : (m, ...) array, optional
-            For action values. None: the value of the states under the policy, its actions' values weighted with their
-            probabilities.
+            For action values: one action a state, or the probabilities of all of them, (m, n_actions). None: the value
+            of the states under the policy, its actions' values weighted with their probabilities.
 
         Returns
         -------
@@ -311,7 +311,8 @@ class LinearValue(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         initial_states : (m, ...) array, optional
             None: the first states of the log's episodes, which are then a part of the sample.
         initial_actions : (m, ...) array, optional
-            For action values. None: the policy's.
+            For action values: one action an initial state, or the probabilities of all of them, (m, n_actions). None:
+            the policy's, which must then be a function.
         confidence : float
         episodes, initial_episodes, fixed_initial, blocks, deletion, bootstrap, seed
             As in `valuate.inference.policy_value`, which says what the interval covers.

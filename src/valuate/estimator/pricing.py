@@ -22,20 +22,24 @@ def policy_value(model: Any, initial_states: Any, initial_actions: Any, asked: d
     if initial_states is not None:
         initial = model.feature_rows(initial_states, initial_actions)
         return inference.policy_value(model.problem_, model.solution_, initial, **asked)
-    if initial_actions is not None:
-        raise InputError("initial_actions need initial_states.")
     if model.kind_ == "state":
+        if initial_actions is not None:
+            raise InputError("these are state values, the same whatever the action: leave initial_actions out.")
         return inference.policy_value(model.problem_, model.solution_, None, **asked)
-    if model._starts is not None and asked["blocks"] in (None, False) and asked["episodes"] is None:
-        rows, labels = model._starts
-        # One long chain is cut into blocks, and its first state is no sample.
-        sampled = len(labels) > 1 and not asked["fixed_initial"]
-        asked = {**asked, "initial_episodes": labels if sampled else None}
-        return inference.policy_value(model.problem_, model.solution_, rows, **asked)
+    starts = model._starts
+    if initial_actions is not None and starts is None:
+        raise InputError("initial_actions need initial_states, or a log with episodes (groups=) and without weights.")
+    if starts is not None and asked["blocks"] in (None, False) and asked["episodes"] is None:
+        rows = starts.rows if initial_actions is None else model.feature_rows(starts.states, initial_actions)
+        if rows is not None:
+            # One long chain is cut into blocks, and its first state is no sample.
+            sampled = len(starts.labels) > 1 and not asked["fixed_initial"]
+            asked = {**asked, "initial_episodes": starts.labels if sampled else None}
+            return inference.policy_value(model.problem_, model.solution_, rows, **asked)
     if model.policy is None and not model._follows:
         raise InputError(
-            "first states have no action of the policy: it was given for the next states alone. Give initial_states "
-            "and initial_actions, or the policy as a function."
+            "first states have no action of the policy: it was given for the next states alone. Give initial_actions "
+            "for the first states of the episodes, one each or the probabilities of all, or the policy as a function."
         )
     if model.policy is None:
         return inference.policy_value(model.problem_, model.solution_, None, **asked)

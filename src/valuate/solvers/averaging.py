@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     Matrix = NDArray[np.float64]
 
 #: Sums are kept at weights that grow by this factor: where a mean may begin is known to within it.
-GROWTH = 1.25
+GROWTH = 1.12
 #: A mean begins at the very start or leaves out between these shares of the run.
 EARLIEST, LATEST = 0.04, 0.9
 #: The mean and the noise of the later part of the run, from this share on, are what windows are held against.
@@ -22,7 +22,9 @@ LATER = 0.5
 #: So many stretches tell what noise is, at least.
 STRETCHES = 3
 #: The means of two windows differ by more than noise where their squared distance is this many times what noise makes.
-CAUTION = 1.25
+CAUTION = 1.5
+#: What stretches show beside their neighbours is known less well than what they show together, and taken so many times.
+DOUBT = 2.0
 
 
 class TailMean:
@@ -77,8 +79,8 @@ def choose(shares: Vector, means: Matrix) -> int:
     """Which of several windows of one run, all of which reach to its end, has the mean with the least expected error.
 
     The error of a mean is its noise, which falls as the window grows, and its bias, from points that still remember
-    the start, which grows with it. Noise is known from how much means of stretches of the later half of the run differ
-    from each other: v / length. The bias of a window is at least what its mean is away from the mean of a later one,
+    the start, which grows with it. The noise is v / length, with v from how much stretches of the later half of the run
+    differ. The bias of a window is at least what its mean is away from the mean of a later one,
     beyond what noise explains: v (1 / later length - 1 / length). Taken is the window for which the largest such excess
     and the noise add up to the least: the rule of Lepski (1991), in the form of Goldenshluger and Lepski (2011).
 
@@ -90,16 +92,31 @@ def choose(shares: Vector, means: Matrix) -> int:
         In a space in which a squared length is what counts.
     """
     lengths = 1.0 - shares
-    edges = np.append(shares, 1.0)
-    sums = np.vstack([lengths[:, None] * means, np.zeros((1, means.shape[1]))])
-    pieces = np.diff(edges)
-    stretches = (sums[:-1] - sums[1:]) / pieces[:, None]
-    first = max(0, min(int(np.searchsorted(shares, LATER, side="right")) - 1, len(shares) - STRETCHES))
-    later = sums[first] / lengths[first]
-    spread = np.square(stretches[first:] - later).sum(axis=1)
-    noise = float(pieces[first:] @ spread) / max(1, len(shares) - first - 1) / lengths
+    noise = _noise(shares, means) / lengths
     errors = noise.copy()
     for k in range(len(shares) - 1):
         away = np.square(means[k + 1 :] - means[k]).sum(axis=1)
         errors[k] += max(0.0, float((away - CAUTION * (noise[k + 1 :] - noise[k])).max()))
     return int(np.argmin(np.where(np.isfinite(errors), errors, np.inf)))
+
+
+def _noise(shares: Vector, means: Matrix) -> float:
+    """The squared noise of a mean over the whole run, from stretches of its later part.
+
+    How much these differ from their common mean counts a drift as noise; how much each differs from the line through
+    its two neighbours does not, but is known less well. Of the two, with that doubt, the smaller holds.
+    """
+    lengths, edges = 1.0 - shares, np.append(shares, 1.0)
+    sums = np.vstack([lengths[:, None] * means, np.zeros((1, means.shape[1]))])
+    first = max(0, min(int(np.searchsorted(shares, LATER, side="right")) - 1, len(shares) - STRETCHES))
+    pieces = np.diff(edges)[first:]
+    stretches = (sums[first:-1] - sums[first + 1 :]) / pieces[:, None]
+    spread = np.square(stretches - sums[first] / lengths[first]).sum(axis=1)
+    together = float(pieces @ spread) / max(1, len(pieces) - 1)
+    if len(pieces) < STRETCHES:
+        return together
+    middles = edges[first:-1] + pieces / 2
+    left = (middles[2:] - middles[1:-1]) / (middles[2:] - middles[:-2])
+    off = stretches[1:-1] - left[:, None] * stretches[:-2] - (1 - left)[:, None] * stretches[2:]
+    made = 1 / pieces[1:-1] + left**2 / pieces[:-2] + (1 - left) ** 2 / pieces[2:]
+    return min(together, DOUBT * float(np.mean(np.square(off).sum(axis=1) / made)))

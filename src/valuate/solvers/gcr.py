@@ -34,6 +34,8 @@ PATIENCE, EXPLODED = 3, 1e3
 ACROSS = 0.99
 #: What is left of a direction's image after orthogonalising, below this share of it, is rounding.
 USELESS = 1e-10
+#: And so is an image that is shorter than its direction by this factor more than images are at most.
+ROUNDING = 1e-13
 #: Directions in a row of which nothing was left, after which there are no more.
 MISSES = 3
 #: Iterations after which the residual is computed from the rows.
@@ -183,7 +185,8 @@ class Flexible:
             image = image - factors @ self.images[:count]
             move = move - factors @ self.moves[:count]
         size = float(la.norm(image))
-        if not USELESS * before < size < np.inf:
+        least = max(USELESS * before, ROUNDING * self.system.largest * float(la.norm(move / self.system.right)))
+        if not least < size < np.inf:
             return False
         slot = self.kept % len(self.images)
         self.images[slot], self.moves[slot] = image / size, move / size
