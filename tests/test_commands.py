@@ -8,6 +8,7 @@ import pytest
 
 import valuate as va
 from valuate import cli, io
+from valuate.commands.wording import as_typed
 from valuate.environments import CartPole, RandomWalk
 
 
@@ -174,3 +175,18 @@ def test_demo_goes_all_the_way(run, tmp_path):
     for command in ("$ valuate collect cart-pole", "$ valuate inspect", "$ valuate fit"):
         assert command in out
     assert "95% interval" in out and (tmp_path / "here" / "report.html").stat().st_size > 10_000
+
+
+def test_messages_name_options_and_not_arguments(run, tmp_path):
+    (tmp_path / "mine.csv").write_text("id,level,reward,done\n1,0.5,1,0\n1,0.7,0,1\n2,0.1,1,1\n")
+    code, _, err = run("fit", "mine.csv")
+    assert code == 2 and "--column states=id,level" in err and "{" not in err
+    named = ("--column", "states=level", "--column", "episodes=id")
+    code, _, err = run("fit", "mine.csv", *named)
+    assert code == 2 and "--done terminated" in err and "--done ended" in err and "--column terminated=..." in err
+    assert "done=" not in err
+    assert (
+        as_typed("columns={'a': [...], 'b': None} or {'c': 'x y'}") == "--column a=... --column b= or --column 'c=x y'"
+    )
+    code, out, err = run("fit", "mine.csv", *named, "--done", "terminated", "--features", "linear")
+    assert code in (0, 1) and "Value " in out, err

@@ -1,7 +1,6 @@
 """The paper's constants against matrices written out for every row; its lemma and theorems against what runs do."""
 
 import dataclasses
-import re
 import runpy
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+import pages
 from battery import LAYOUTS, case
 from oracle import Oracle
 from valuate import GTD2, LSTD, SAGA, SCSG, SVRG, BatchingSVRG, Problem, theory
@@ -524,15 +524,6 @@ def test_the_size_of_the_papers_random_mdp():
 # ---- the page
 
 
-NUMBER = re.compile(r"(?<![\w^])-?\d[\d,]*\.?\d*(?:e[+-]?\d+)?")
-
-
 def test_the_page_shows_what_the_script_prints(capsys):
     runpy.run_path(str(DOCS / "examples" / "theory.py"), run_name="__main__")
-    printed = capsys.readouterr().out.strip()
-    page = (DOCS / "theory.md").read_text(encoding="utf-8")
-    shown = "\n\n".join(block.strip() for block in re.findall(r"```text\n(.*?)```", page, flags=re.DOTALL))
-    # Words to the letter; numbers to a hundredth, because the last digit may depend on the machine.
-    assert NUMBER.sub("#", " ".join(shown.split())) == NUMBER.sub("#", " ".join(printed.split()))
-    pairs = [[float(text.replace(",", "")) for text in NUMBER.findall(part)] for part in (shown, printed)]
-    np.testing.assert_allclose(pairs[0], pairs[1], rtol=0.01)
+    pages.check(DOCS / "theory.md", capsys.readouterr().out)

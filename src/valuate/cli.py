@@ -8,8 +8,10 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from valuate import __version__, commands
+from valuate.commands.wording import as_typed
 from valuate.errors import ValuateError
 
 app = typer.Typer(
@@ -161,5 +163,6 @@ def main() -> None:
     try:
         app()
     except ValuateError as error:
-        Console(stderr=True).print(f"[red]{type(error).__name__}:[/red] {error}", soft_wrap=True)
+        said = Text.assemble((f"{type(error).__name__}: ", "red"), as_typed(str(error)))
+        Console(stderr=True).print(said, soft_wrap=True)
         sys.exit(2)

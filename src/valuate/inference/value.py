@@ -177,8 +177,13 @@ class Difference:
 
 def _line(number: PolicyValue | Difference) -> tuple[str, str]:
     low, high = number.interval
-    text = f"{low:.6g} to {high:.6g} (t with {number.degrees:.4g} degrees)"
+    text = f"{low:.6g} to {high:.6g} (t with {count(number.degrees)} degrees)"
     return f"{100 * number.confidence:g}% interval", text
+
+
+def count(degrees: float) -> str:
+    """Degrees of freedom, which need not be whole, as people read them."""
+    return f"{degrees:,.0f}" if degrees >= 100 else f"{degrees:.4g}"
 
 
 def student(value: float, error: float, degrees: float, confidence: float) -> tuple[float, float]:

@@ -15,6 +15,7 @@ from valuate import __version__
 from valuate.experiments.machine import describe
 from valuate.experiments.results import Curve
 from valuate.inference import Standing
+from valuate.inference.value import count
 from valuate.report import fit_errors, fit_values, plots
 from valuate.report.page import figure_html, table_html
 from valuate.report.parts import Chart, Entry, Series, Table, listed, number, span
@@ -225,7 +226,7 @@ def _headline(found: PolicyValue) -> str:
         f'<p class="big">{_rounded(found.value, found)}</p><p class="range">{100 * found.confidence:g}% interval '
         f"<b>{low} to {high}</b></p>{unsolved}"
         f'<p class="label">standard error {error}, from {found.episodes:,} {escape(found.method)} '
-        f"(Student&rsquo;s t, {found.degrees:,.4g} degrees)</p>"
+        f"(Student&rsquo;s t, {count(found.degrees)} degrees)</p>"
     )
 
 
