@@ -54,7 +54,7 @@ class Accuracy:
     met: Callable[[Measured], bool]
 
 
-#: In order of the issue of time: the tightest first, most often.
+#: The tightest first, most often.
 ACCURACIES = (
     Accuracy("residual", "relative residual 1e-6", lambda found: found.relative_residual <= 1e-6),
     Accuracy("tenth", "10% of a standard error", lambda found: found.ratio <= 0.01),
