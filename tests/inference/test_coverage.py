@@ -1,8 +1,11 @@
 """Simulated logs whose exact answer is known: intervals cover it as often as they say."""
 
+import runpy
+
 import numpy as np
 import pytest
 
+import pages
 from valuate.experiments import coverage
 from valuate.experiments.coverage import aimed, altered, coarse, garnet, measure, settings, simulate, weathered
 
@@ -83,3 +86,8 @@ def test_the_table(capsys):
     with pytest.raises(SystemExit):
         coverage.main(["--only", "nothing like it"])
     assert "no setting has 'nothing like it' in its name" in capsys.readouterr().err
+
+
+def test_the_page_shows_what_the_script_prints(capsys):
+    runpy.run_path(str(pages.DOCS / "examples" / "cart_pole_interval.py"), run_name="__main__")
+    pages.check(pages.DOCS / "intervals.md", capsys.readouterr().out)
