@@ -109,6 +109,14 @@ class TestLookahead:
             best = env.lookahead(best).max(axis=1)
         np.testing.assert_allclose(env.values(policy), best)
 
+    def test_the_discount_is_the_models_own(self):
+        env, values = Garnet(15, 4, 3, 5, discount=0.5, seed=3), np.arange(15.0)
+        found = greedy(values, Tabular(15), 4, model=env)
+        assert found.discount == 0.5
+        np.testing.assert_allclose(found.action_values(np.arange(15)), env.lookahead(values))
+        assert greedy(values, Tabular(15), 4, model=env, discount=0.7).discount == 0.7
+        assert greedy(np.zeros(81), features.cart_pole(), 2, model=CartPole()).discount == 0.99
+
     def test_scores_with_lookahead(self):
         env, rising = RandomWalk(5), np.arange(1.0, 6.0) / 6
         found = score(env, [rising, np.arange(5.0)[::-1]], Tabular(5), limit=9, lookahead=1.0, episodes=4)
@@ -203,11 +211,23 @@ class TestPairs:
         theta = LSTD().solve(problem).theta
         np.testing.assert_allclose(theta.reshape(2, 5).T, env.action_values(), atol=0.02)
 
+    def test_action_values_of_another_policy_than_the_uniform(self):
+        """Collected with it, its own come out; with ratios to it on the rows, those of the behaviour would."""
+        env = Garnet(5, 2, 3, 4, discount=0.8, seed=1)
+        target = np.tile([0.9, 0.1], (5, 1))
+        log = pairs(env.collect(400_000, target, next_actions=True, copies=100), 2)
+        theta = LSTD().solve(Problem.from_transitions(log, StateActionBlocks(Tabular(5), 2), discount=0.8)).theta
+        np.testing.assert_allclose(theta.reshape(2, 5).T, env.action_values(target), atol=0.04)
+        assert np.abs(env.action_values(target) - env.action_values()).max() > 0.1
+
     def test_bad_input(self):
         with refuses(InputError, "next_actions=True"):
             pairs(CartPole().collect(10))
         with refuses(InputError, "pairs need n_actions"):
             pairs(Garnet(5, 2, 2).collect(10, next_actions=True))
+        target = np.tile([0.9, 0.1], (5, 1))
+        with refuses(InputError, "policy that acted, so that its values would come out. They need next actions, or"):
+            pairs(Garnet(5, 2, 2).collect(10, target=target, next_actions=True), 2)
         words = Transitions(["a"], [0.0], ["b"], actions=[0], next_actions=[1])
         with refuses(InputTypeError, "states that are numbers"):
             pairs(words)

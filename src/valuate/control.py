@@ -20,6 +20,9 @@ __all__ = ["GreedyPolicy", "Scores", "greedy", "pairs", "score"]
 Array: TypeAlias = NDArray[np.float64]
 Environment: TypeAlias = TabularMDP | Simulated
 
+#: Of a model that has none of its own.
+DISCOUNT = 0.99
+
 
 @dataclass(frozen=True, eq=False)
 class GreedyPolicy:
@@ -40,7 +43,7 @@ class GreedyPolicy:
     feature_map: Any
     n_actions: int
     model: Environment | None = None
-    discount: float = 0.99
+    discount: float = DISCOUNT
 
     def action_values(self, observations: Any) -> Array:
         """The value of each action in m states: (m, n_actions)."""
@@ -62,7 +65,7 @@ def greedy(
     n_actions: int,
     *,
     model: Environment | None = None,
-    discount: float = 0.99,
+    discount: float | None = None,
 ) -> GreedyPolicy:
     """The policy that is greedy in linear values.
 
@@ -75,7 +78,8 @@ def greedy(
     n_actions : int
     model : environment, optional
         Actions are then judged by the expected reward of one step in it plus the discounted value of where it leads.
-    discount : float
+    discount : float, optional
+        Of that value. None: the model's own, which a `valuate.environments.TabularMDP` has; .99 where it has none.
 
     Returns
     -------
@@ -86,6 +90,8 @@ def greedy(
     n_actions = _checks.whole("n_actions", n_actions, low=1)
     if model is not None and model.n_actions != n_actions:
         raise InputError(f"n_actions is {n_actions} and the model has {model.n_actions} actions.")
+    if discount is None:
+        discount = getattr(model, "discount", DISCOUNT)
     discount = _checks.number("discount", discount, low=0.0, high=1.0)
     return GreedyPolicy(_checks.column("theta", theta), feature_map, n_actions, model, discount)
 
@@ -202,7 +208,8 @@ def pairs(log: Transitions, n_actions: int | None = None) -> Transitions:
     Parameters
     ----------
     log : Transitions
-        With actions and next actions, as ``collect(..., next_actions=True)`` gives.
+        With actions and next actions, as ``collect(..., next_actions=True)`` gives, and without ratios: the next
+        actions must be those of the policy that is evaluated.
     n_actions : int, optional
         Needed where states are whole numbers.
 
@@ -210,10 +217,18 @@ def pairs(log: Transitions, n_actions: int | None = None) -> Transitions:
     -------
     Transitions
         Its states are ``state * n_actions + action`` where states are whole numbers, else the state's numbers with the
-        action behind them: what `valuate.features.StateActionBlocks` takes. Ratios, weights, flags and episodes stay.
+        action behind them: what `valuate.features.StateActionBlocks` takes. Weights, flags and episodes stay.
     """
     if log.actions is None or log.next_actions is None:
         raise InputError("The log needs actions and next actions. Collect it with next_actions=True.")
+    if log.ratios is not None:
+        # Passed on they would weigh the rows and no more: what follows a pair would still be the behaviour's.
+        raise InputError(
+            "The log has ratios, and action values need none: a ratio corrects for the row's own action, which is "
+            "given, and the next actions stay draws of the policy that acted, so that its values would come out. They "
+            "need next actions, or expected next features, of the policy that is evaluated. Collect with that policy "
+            'and without a target, or let valuate.LinearValue(policy=..., values="action") take the expectation.'
+        )
     states, next_states = log.states, log.next_states
     if _checks.is_sparse(states) or states.dtype.kind not in "iuf":
         raise InputTypeError("Pairs are made of states that are numbers, in a dense array.")
@@ -232,7 +247,6 @@ def pairs(log: Transitions, n_actions: int | None = None) -> Transitions:
         both[1],
         terminated=log.terminated,
         truncated=log.truncated,
-        ratios=log.ratios,
         weights=log.weights,
         episodes=log.episodes,
     )
