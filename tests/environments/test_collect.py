@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from valuate.control import greedy
 from valuate.environments import (
     Acrobot,
     BairdStar,
@@ -20,6 +21,7 @@ from valuate.environments import (
     names,
 )
 from valuate.errors import InputError, InputTypeError
+from valuate.features import Tabular
 from valuate.problem import Problem
 
 GARNET = Garnet(6, 2, 3, 4, seed=0)
@@ -105,6 +107,26 @@ def test_the_number_of_copies_by_default():
 
 
 class TestTabular:
+    def test_a_policy_may_be_a_callable(self):
+        chances, actions = GARNET.random_policy(seed=1), np.arange(6) % 2
+        asked = []
+
+        def says(answer):
+            return lambda states: asked.append(states.tolist()) or answer[states]
+
+        for answer in (chances, actions):
+            assert same_logs(GARNET.collect(300, says(answer), seed=2), GARNET.collect(300, answer, seed=2))
+            np.testing.assert_array_equal(GARNET.values(says(answer)), GARNET.values(answer))
+        assert asked == [list(range(6))] * 4
+        ratios = GARNET.collect(300, chances, target=says(actions)).ratios
+        np.testing.assert_array_equal(ratios, GARNET.collect(300, chances, target=actions).ratios)
+        greedy_policy = greedy(np.arange(6.0), Tabular(6), 2, model=GARNET)
+        best = GARNET.lookahead(np.arange(6.0)).argmax(axis=1)
+        log = GARNET.collect(300, greedy_policy)
+        np.testing.assert_array_equal(log.actions, best[log.states])
+        with refuses(InputError, "policy must be probabilities of shape (6, 2), or one action a state"):
+            GARNET.collect(10, lambda states: np.zeros((6, 3)))
+
     def test_frequencies_are_the_probabilities(self):
         policy = GARNET.random_policy(seed=1)
         log = GARNET.collect(200_000, policy, seed=2, copies=50)
@@ -187,7 +209,7 @@ class TestTabular:
             GARNET.collect(5, start="middle")
         with refuses(InputError, "which the behaviour never takes"):
             GARNET.collect(5, np.zeros(6, int), target=np.ones(6, int))
-        with refuses(InputError, "policy must be probabilities of shape (6, 2)"):
+        with refuses(InputError, "policy must be in [0, 2)"):
             GARNET.collect(5, lambda states: states)
 
 

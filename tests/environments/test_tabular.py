@@ -266,10 +266,39 @@ class TestBadInput:
         with refuses(InputError, "with discount 1 the process must end"):
             loop.values()
 
+    @pytest.mark.parametrize("size", [5, 50, 200])
+    def test_values_whose_equations_are_singular_but_for_rounding(self, size):
+        endless = RandomMDP(size, 2, 3, discount=1.0)
+        for asked in (endless.values, endless.action_values):
+            with refuses(InputError, "with discount 1 the process must end from every state"):
+                asked()
+
+    def test_values_where_a_part_never_ends_or_hardly_ever(self):
+        # State 1 stays for ever; state 0 ends, or not.
+        env = TabularMDP(np.full((2, 1, 2), 0.5), 1.0, [[[1, 2]], [[1, 1]]], discount=1.0)
+        with refuses(InputError, "must end from every state"):
+            env.values()
+        chance = 1e-16
+        seldom = TabularMDP([[[1 - chance, chance]]], 1.0, [[[0, 1]]], discount=1.0)
+        with refuses(InputError, "must end from every state"):
+            seldom.values()
+        often = TabularMDP([[[0.999, 0.001]]], 1.0, [[[0, 1]]], discount=1.0)
+        np.testing.assert_allclose(often.values(), 1000.0)
+
     def test_several_stationary_distributions(self):
         apart = TabularMDP(np.eye(3)[:, None, :], 0.0, discount=0.9)
         with refuses(InputError, "more than one stationary distribution"):
             apart.stationary_distribution()
+
+    def test_what_the_start_does_not_reach_does_not_count(self):
+        apart = TabularMDP(np.eye(3)[:, None, :], [[[1.0]], [[2.0]], [[3.0]]], discount=0.9, start=[1, 0, 0])
+        np.testing.assert_array_equal(apart.stationary_distribution(), [1, 0, 0])
+        np.testing.assert_allclose(apart.fixed_point(), [10, 0, 0])
+        # From the middle of a walk whose ends stay for ever both are met: there are two answers.
+        places = np.clip(np.arange(3)[:, None] + [-1, 1], 0, 2)[:, :, None]
+        places[[0, 2]] = [[[0]], [[2]]]
+        with refuses(InputError, "more than one stationary distribution"):
+            TabularMDP(np.ones((3, 2, 1)), 0.0, places, discount=0.9, start=[0, 1, 0]).stationary_distribution()
 
     def test_of_generators(self):
         with refuses(InputError, "variant must be 'paper' or 'code', not 'text'"):

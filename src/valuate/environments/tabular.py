@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.linalg as la
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import lapack
 
 from valuate import _checks
 from valuate.environments import _recording
@@ -18,9 +20,12 @@ __all__ = ["Expectation", "TabularMDP"]
 
 Vector: TypeAlias = NDArray[np.float64]
 Seed: TypeAlias = int | np.random.Generator
+Policy: TypeAlias = ArrayLike | Callable[[NDArray[np.int64]], Any]
 
 #: Steps that a copy takes in a log, unless told otherwise.
 STEPS = 5000
+#: Size of 1 / |inverse| of I - discount * P below which rounding of the chances, which are up to 1, leaves no digit.
+SINGULAR = 1e-15
 
 
 class Expectation(NamedTuple):
@@ -37,8 +42,8 @@ class TabularMDP:
     Where the process ends is no state: it is written ``n_states`` in ``successors``, its value is 0, and in a log the
     row's own state stands for it.
 
-    Policies are given as probabilities (n_states, n_actions), as one action a state, whole numbers (n_states,), or as
-    None for `behaviour`.
+    Policies are given as probabilities (n_states, n_actions), as one action a state, whole numbers (n_states,), as a
+    callable from the states, ``np.arange(n_states)``, to either, or as None for `behaviour`.
 
     Parameters
     ----------
@@ -78,8 +83,8 @@ class TabularMDP:
         table: ArrayLike | None = None,
         start: ArrayLike | None = None,
         limit: int | None = None,
-        behaviour: ArrayLike | None = None,
-        target: ArrayLike | None = None,
+        behaviour: Policy | None = None,
+        target: Policy | None = None,
     ) -> None:
         p = self.probabilities = np.asarray(probabilities, dtype=np.float64)
         if p.ndim != 3:
@@ -114,25 +119,34 @@ class TabularMDP:
 
     # Exact quantities.
 
-    def transition_matrix(self, policy: ArrayLike | None = None) -> NDArray[np.float64]:
+    def transition_matrix(self, policy: Policy | None = None) -> NDArray[np.float64]:
         """Chances to go from state to state under a policy, (n_states, n_states); what is missing to 1 ends."""
+        return self._chances(policy)[:, : self.n_states]
+
+    def _chances(self, policy: Policy | None) -> NDArray[np.float64]:
+        """The same with a last column for the end, (n_states, n_states + 1)."""
         n = self.n_states
         chance = self._policy("policy", policy)[:, :, None] * self.probabilities
         place = np.arange(n)[:, None, None] * (n + 1) + np.broadcast_to(self.successors, chance.shape)
         sums = np.bincount(place.ravel(), chance.ravel(), n * (n + 1)).astype(np.float64, copy=False)
-        return sums.reshape(n, n + 1)[:, :n]
+        return sums.reshape(n, n + 1)
 
     def mean_rewards(self) -> NDArray[np.float64]:
         """Expected reward of each action in each state, (n_states, n_actions)."""
         return np.asarray((self.probabilities * self.rewards).sum(axis=2))
 
-    def values(self, policy: ArrayLike | None = None) -> Vector:
+    def values(self, policy: Policy | None = None) -> Vector:
         """Exact values of a policy (None: the target, else the behaviour), (n_states,)."""
         policy = self._evaluated(policy)
         rewards = (policy * self.mean_rewards()).sum(axis=1)
-        return _solve(np.eye(self.n_states) - self.discount * self.transition_matrix(policy), rewards)
+        chances = self._chances(policy)
+        onward, ends = chances[:, :-1], chances[:, -1] > 0
+        # Told by the links, as rounding can make a singular system look like one that is only close to it.
+        if self.discount == 1.0 and not _reached(onward.T, ends).all():
+            raise InputError(_ENDLESS)
+        return _solve(np.eye(self.n_states) - self.discount * onward, rewards)
 
-    def action_values(self, policy: ArrayLike | None = None) -> NDArray[np.float64]:
+    def action_values(self, policy: Policy | None = None) -> NDArray[np.float64]:
         """Exact action values of a policy (None: the target, else the behaviour), (n_states, n_actions)."""
         return self.lookahead(self.values(policy))
 
@@ -142,12 +156,13 @@ class TabularMDP:
         following = np.append(_checks.column("values", values, self.n_states), 0.0)[self.successors]
         return np.asarray(self.mean_rewards() + discount * (self.probabilities * following).sum(axis=2))
 
-    def stationary_distribution(self, policy: ArrayLike | None = None) -> Vector:
+    def stationary_distribution(self, policy: Policy | None = None) -> Vector:
         """Share of each state in the rows of an endless log under a policy, (n_states,).
 
-        Episodes that end, or reach `limit`, begin again from `start`.
+        Episodes that end, or reach `limit`, begin again from `start`. States that no episode reaches have none.
         """
-        onward = self.transition_matrix(policy)
+        chances = self._chances(policy)
+        onward = chances[:, :-1]
         if self.limit is not None:
             share, total = self.start, np.zeros(self.n_states)
             for _ in range(self.limit):
@@ -155,14 +170,16 @@ class TabularMDP:
                 share = share @ onward
             return np.asarray(total / total.sum())
         chain = onward + np.outer(1.0 - onward.sum(axis=1), self.start)
+        met = np.flatnonzero(_reached(onward, self.start > 0))
         # d' (I - chain + 1 1') = 1', which is singular exactly where there is more than one such d.
-        system = np.eye(self.n_states) - chain.T + 1.0
+        system = np.eye(len(met)) - chain[np.ix_(met, met)].T + 1.0
         if not la.cond(system, 1) < 1e12:
             raise InputError("The policy has more than one stationary distribution: some states never meet others.")
-        share = np.maximum(la.solve(system, np.ones(self.n_states)), 0.0)
+        share = np.zeros(self.n_states)
+        share[met] = np.maximum(la.solve(system, np.ones(len(met))), 0.0)
         return np.asarray(share / share.sum())
 
-    def expectation(self, behaviour: ArrayLike | None = None, target: ArrayLike | None = None) -> Expectation:
+    def expectation(self, behaviour: Policy | None = None, target: Policy | None = None) -> Expectation:
         """A, b and C of an endless log that ``behaviour`` collects, with ratios to ``target``.
 
         None takes the environment's own; without any target the log is on-policy.
@@ -176,7 +193,7 @@ class TabularMDP:
             weighted @ delta, weighted @ (target * self.mean_rewards()).sum(axis=1), weighted @ self.table
         )
 
-    def fixed_point(self, behaviour: ArrayLike | None = None, target: ArrayLike | None = None) -> Vector:
+    def fixed_point(self, behaviour: Policy | None = None, target: Policy | None = None) -> Vector:
         """The weights theta with A theta = b in expectation, (n_features,): the smallest where there are many."""
         a, b, _ = self.expectation(behaviour, target)
         return np.asarray(la.lstsq(a, b, rcond=1e-12)[0])
@@ -207,9 +224,9 @@ class TabularMDP:
     def collect(
         self,
         n: int,
-        policy: ArrayLike | None = None,
+        policy: Policy | None = None,
         *,
-        target: ArrayLike | None = None,
+        target: Policy | None = None,
         seed: Seed = 0,
         start: str = "start",
         copies: int | None = None,
@@ -221,7 +238,7 @@ class TabularMDP:
         ----------
         n : int
         policy : policy, optional
-            What acts. None: `behaviour`.
+            What acts: probabilities, actions, or a callable that is asked once for all states. None: `behaviour`.
         target : policy, optional
             What the ratios lead to. None: `target`; where that is None too, or is the policy, there are no ratios.
         seed : int or numpy.random.Generator
@@ -266,9 +283,11 @@ class TabularMDP:
 
     # Reading policies.
 
-    def _policy(self, name: str, value: ArrayLike | None) -> NDArray[np.float64]:
+    def _policy(self, name: str, value: Policy | None) -> NDArray[np.float64]:
         if value is None:
             return self.behaviour
+        if callable(value):
+            value = value(np.arange(self.n_states))
         array = _checks.as_array(name, value)
         if array.ndim == 1 and array.dtype.kind in "iu" and len(array) == self.n_states:
             chosen = _checks.indices(name, array, self.n_states, self.n_actions)
@@ -283,7 +302,7 @@ class TabularMDP:
         _distributions(name, policy)
         return policy
 
-    def _evaluated(self, policy: ArrayLike | None) -> NDArray[np.float64]:
+    def _evaluated(self, policy: Policy | None) -> NDArray[np.float64]:
         return self._policy("policy", self.target if policy is None else policy)
 
     def _ratios(self, behaviour: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -307,14 +326,27 @@ class _Sampled:
         return self._tables.draw(states, rng)
 
 
+_ENDLESS = "The values are not finite: with discount 1 the process must end from every state."
+
+
 def _solve(system: NDArray[np.float64], rewards: Vector) -> Vector:
-    try:
-        values = la.solve(system, rewards)
-    except la.LinAlgError:
-        values = np.full(len(rewards), np.nan)
-    if not np.isfinite(values).all():
-        raise InputError("The values are not finite: with discount 1 the process must end from every state.")
+    factors, pivots, info = lapack.dgetrf(system)
+    rcond, size = 0.0, np.abs(system).sum(axis=0).max()
+    if info == 0:
+        rcond, info = lapack.dgecon(factors, size)
+    if info != 0 or not rcond * size > SINGULAR:
+        raise InputError(_ENDLESS)
+    values, _ = lapack.dgetrs(factors, pivots, rewards)
     return np.asarray(values)
+
+
+def _reached(links: NDArray[np.float64], first: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The states that can be reached from the ``first``, with these among them, where links[i, j] > 0 leads on."""
+    reached, newest = first, first
+    while newest.any():
+        newest = (links[newest] > 0).any(axis=0) & ~reached
+        reached = reached | newest
+    return reached
 
 
 def _distributions(name: str, array: NDArray[np.float64]) -> None:
