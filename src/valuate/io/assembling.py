@@ -10,6 +10,7 @@ import numpy as np
 from valuate.errors import InputError
 from valuate.io import draft as drafting
 from valuate.io import ends, extras, filling, nexts, ordering
+from valuate.io.coding import with_labels
 from valuate.io.layouts import layout_of
 from valuate.io.names import plain
 from valuate.io.report import Reading
@@ -19,6 +20,7 @@ from valuate.transitions import Transitions
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from valuate.io.coding import Labels
     from valuate.io.columns import Table
     from valuate.io.draft import Draft
     from valuate.io.ends import Ends
@@ -38,6 +40,7 @@ class Options:
     done: str | None = None
     last_step: str | None = None
     layout: str | None = None
+    labels: Labels | None = None
 
 
 def assemble(table: Table, source: str, options: Options, *, observed: bool = False) -> Transitions:
@@ -59,6 +62,7 @@ def assemble(table: Table, source: str, options: Options, *, observed: bool = Fa
     wanted = wanted_columns(options.columns)
     picks = resolve(table, wanted, layout)
     _refuse_opposites(picks, layout)
+    table = with_labels(table, picks, options.labels)
     draft = drafting.load(table, picks, layout, observed=observed)
     observed = observed or _has_last_observations(draft)
     only = _last_steps(draft, options.last_step, observed)

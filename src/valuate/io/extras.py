@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from valuate.io.draft import Draft
+    from valuate.io.resolving import Pick
 
     Flags = NDArray[np.bool_]
 
-__all__ = ["actions", "label", "numbers"]
+__all__ = ["actions", "label", "labelled", "numbers", "squeezed"]
 
 #: A probability may be above 1 by this much, and is then 1: float32 and logarithms round.
 ROUNDING = 1e-5
@@ -87,8 +88,7 @@ def actions(draft: Draft, keep: Flags, terminated: Flags) -> dict[str, Any]:
                 f"{role} (column {draft.picks[role].names[0]!r}) has {array.shape[0]} rows and "
                 f"{draft.picks['rewards'].names[0]!r} has {draft.n}: they must agree."
             )
-        if array.ndim == 2 and array.shape[1] == 1 and array.dtype.kind in "iub" and not draft.picks[role].flat:
-            array = array[:, 0]
+        array = squeezed(array, draft.picks[role])
         taken = array if len(rows) == draft.n and draft.order is None else array[rows]
         if values.missing is not None:
             gone = values.missing[rows]
@@ -106,13 +106,30 @@ def actions(draft: Draft, keep: Flags, terminated: Flags) -> dict[str, Any]:
     return found
 
 
+def squeezed(array: Any, pick: Pick) -> Any:
+    """Actions as a user means them: one column of whole numbers is (n,)."""
+    single = array.ndim == 2 and array.shape[1] == 1 and array.dtype.kind in "iub" and not pick.flat
+    return array[:, 0] if single else array
+
+
 def label(draft: Draft, role: str, labels: list[tuple[Any, ...] | None]) -> None:
     """Write down what the codes of a role stand for."""
-    names = draft.picks[role].names
-    for name, own in zip(names, labels, strict=True):
+    found, notes = labelled(role, draft.picks[role], labels)
+    draft.labels |= found
+    draft.notes += notes
+
+
+def labelled(
+    role: str, pick: Pick, labels: list[tuple[Any, ...] | None]
+) -> tuple[dict[str, tuple[Any, ...]], list[str]]:
+    """What the codes of a role stand for, by role or column, and a note about each."""
+    found: dict[str, tuple[Any, ...]] = {}
+    notes: list[str] = []
+    for name, own in zip(pick.names, labels, strict=True):
         if own is None:
             continue
-        draft.labels[role if len(names) == 1 else name] = own
+        found[role if len(pick.names) == 1 else name] = own
         codes = [f"{label} = {code}" for code, label in enumerate(own)]
         shown = codes if len(codes) <= MOST_SHOWN else [*codes[:2], "...", codes[-1]]
-        draft.notes.append(f"{name!r} holds text, which became numbers: {', '.join(shown)}.")
+        notes.append(f"{name!r} holds text, which became numbers: {', '.join(shown)}.")
+    return found, notes

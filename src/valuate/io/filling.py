@@ -172,9 +172,10 @@ def same_codes(one: Values, other: Values) -> None:
         code = {label: k for k, label in enumerate(union)}
         for values, own in ((one, labels), (other, others)):
             new = np.array([code[label] for label in own], np.int32)
-            codes = values.array if values.array.ndim == 1 else values.array[:, place]
+            codes = values.array if len(values.labels) == 1 else values.array[:, place]
             if len(own):
-                codes[...] = new[codes.astype(np.int64)]
+                held = np.isfinite(codes)  # NaN stands where a text is missing
+                codes[held] = new[codes[held].astype(np.int64)]
             values.labels[place] = union
 
 

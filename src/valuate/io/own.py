@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from valuate.errors import InputError
 from valuate.io import filling
+from valuate.io.coding import recoded
 from valuate.io.report import Reading
 from valuate.io.resolving import Pick
 from valuate.io.writing import NAMES, VERSION
 from valuate.transitions import Transitions
 
 if TYPE_CHECKING:
+    from valuate.io.coding import Labels
     from valuate.io.columns import Arrays
     from valuate.io.parquet import ParquetTable
 
-__all__ = ["from_npz", "from_parquet"]
-
+__all__ = ["from_npz", "from_parquet", "relabelled"]
 
 #: What is written down of each of our columns.
 _ENTRY = {"names", "shape", "dtype"}
 _TABLE = {"table", "state_rows", "next_rows"}
+#: What has the codes of labels that are kept by role.
+_CODED = {"states": ("states", "next_states"), "actions": ("actions",), "next_actions": ("next_actions",)}
+_ACTED = ("actions", "next_actions")
 
 
 def from_parquet(table: ParquetTable, source: str) -> Transitions | None:
@@ -81,6 +86,38 @@ def from_npz(table: Arrays, source: str) -> Transitions | None:
         log = Transitions(given.pop("states"), rewards, given.pop("next_states"), **given)
     shown: dict[str, str | tuple[str, ...]] = {role: role for role in NAMES if getattr(log, role) is not None}
     return _told(log, source, "npz", shown, about, ())
+
+
+def relabelled(log: Transitions, labels: Labels | None) -> Transitions:
+    """The log with its texts numbered by labels that are given, where it has them in a role of one column."""
+    reading = log.reading
+    if labels is None or reading is None:
+        return log
+    source, held = reading.source, reading.labels
+    if "actions" in labels:
+        labels = {"next_actions": labels["actions"], **labels}
+    if "states" in labels and "states" not in held:
+        raise InputError(f"{source} holds numbers for states, and the labels given are texts for them.")
+    changed: dict[str, Any] = {}
+    for name, own in held.items():
+        if name == "episodes" or labels.get(name) == own or (name not in labels and name in _ACTED):
+            continue
+        if name not in labels or name not in _CODED:
+            # What was written does not say which number of a state a column became.
+            raise InputError(
+                f"{source} has other numbers for the texts of {name!r} than the labels given. Read the log that it was "
+                "made of."
+            )
+        for role in _CODED[name]:
+            if (codes := getattr(log, role)) is not None:
+                changed[role] = recoded(f"{source}: {role}", np.asarray(codes), own, labels[name])
+    if not changed:
+        return log
+    columns = {role: getattr(log, role) for role in NAMES} | changed
+    again = Transitions(columns.pop("states"), columns.pop("rewards"), columns.pop("next_states"), **columns)
+    new = {name: labels[name] if name in _CODED and name in labels else own for name, own in held.items()}
+    object.__setattr__(again, "reading", replace(reading, labels=new))
+    return again
 
 
 def _values(table: ParquetTable, pick: Pick, entry: dict[str, Any], *, spare: bool = False) -> filling.Values:

@@ -1,11 +1,12 @@
-"""`read`: from a file or an object in memory to a log."""
+"""`read`: from a file or an object in memory to a log; `read_states`: to states alone."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -13,19 +14,27 @@ from valuate.errors import InputError, InputTypeError
 from valuate.io import csv, episodes, hdf5, minari, npz, own
 from valuate.io.arrow import ArrowTable, PandasTable, pyarrow
 from valuate.io.assembling import Options, assemble
+from valuate.io.coding import given_labels
 from valuate.io.columns import Arrays
 from valuate.io.ends import DONE, LAST_STEP
 from valuate.io.layouts import LAYOUTS, spoken
 from valuate.io.parquet import ParquetTable
 from valuate.io.paths import FILE_FORMATS, format_of, readable, require_file
 from valuate.io.resolving import wanted_columns
+from valuate.io.states import States, states_of
 from valuate.io.writing import write
 from valuate.transitions import Transitions
 
 if TYPE_CHECKING:
     from valuate.io.columns import Table
 
-__all__ = ["convert", "read"]
+__all__ = ["convert", "read", "read_states"]
+
+
+class _Make(Protocol):
+    """What is made of columns: `assemble` or `states_of`."""
+
+    def __call__(self, table: Table, source: str, options: Options, *, observed: bool = False) -> Any: ...
 
 
 def read(
@@ -35,6 +44,7 @@ def read(
     format: str | None = None,
     done: str | None = None,
     last_step: str | None = None,
+    labels: Mapping[str, Sequence[str]] | None = None,
 ) -> Transitions:
     """A log from a file or an object in memory, whatever its columns are called.
 
@@ -63,6 +73,10 @@ def read(
     last_step : {"observation", "transition"}, optional
         Whether the last step of an episode holds nothing but the last observation, as in RLDS, or is a transition. None:
         an observation in RLDS steps, unless their rewards or discounts show otherwise.
+    labels : dict, optional
+        The numbers that texts become, where those of another log are to be kept: for a role, or for a column where
+        several are taken for a role, the texts of 0, 1, ..., as ``reading.labels`` of that log has them. None: the order
+        of the alphabet.
 
     Returns
     -------
@@ -91,16 +105,56 @@ def read(
     """  # noqa: E501  # as it is printed
     _require_one_of("done", done, DONE)
     _require_one_of("last_step", last_step, LAST_STEP)
-    wanted_columns(columns)
-    container, layout = _named_format(format)
-    options = Options(columns=columns, done=done, last_step=last_step, layout=layout)
-    if isinstance(source, Transitions):
-        raise InputTypeError("The source is Transitions already: there is nothing to read.")
-    if isinstance(source, str | os.PathLike):
-        return _read_path(Path(source), container, options)
-    if container in FILE_FORMATS:
-        raise InputError(f"format={format!r} is for files, and the source is a {type(source).__name__}.")
-    return _read_object(source, options)
+    options = Options(columns=columns, done=done, last_step=last_step, labels=given_labels(labels))
+    log: Transitions = _read(source, format, options, assemble)
+    return log
+
+
+def read_states(
+    source: Any,
+    columns: Mapping[str, Any] | None = None,
+    *,
+    format: str | None = None,
+    labels: Mapping[str, Sequence[str]] | None = None,
+) -> States:
+    """States, and actions where there are any, of every row of a source: what a fitted model says values for.
+
+    No rewards, ends or next states are needed. No row is left out and none is moved, so that values can be put beside
+    the rows of the source.
+
+    Parameters
+    ----------
+    source
+        As for `read`. Of episodes with an observation behind their last step, the states before each step are taken.
+    columns : dict, optional
+        As for `read`; keys other than ``states`` and ``actions`` may name columns that this source does not have.
+    format : str, optional
+        As for `read`.
+    labels : dict, optional
+        As for `read`: those of the log that a model was fitted to, so that texts become the same numbers.
+
+    Returns
+    -------
+    States
+        ``states``, ``actions`` (None where there are none) and ``reading``.
+
+    Raises
+    ------
+    InputError
+        As for `read`; and where a state or an action is missing in some row.
+
+    Examples
+    --------
+    >>> found = read_states({"obs": [[0.0], [1.0]], "action": ["right", "left"]}, labels={"actions": ["left", "right"]})
+    >>> found.states.shape, found.actions.tolist()
+    ((2, 1), [1, 0])
+    """
+    found = _read(source, format, Options(columns=columns, labels=given_labels(labels)), states_of)
+    if isinstance(found, Transitions):  # a file of ours, read as it was written
+        assert found.reading is not None
+        return States(found.states, found.actions, found.reading)
+    states: States = found
+    return states
 
 
 def convert(
@@ -134,6 +188,19 @@ def convert(
     return log
 
 
+def _read(source: Any, format: str | None, options: Options, make: _Make) -> Any:
+    wanted_columns(options.columns)
+    container, layout = _named_format(format)
+    options = replace(options, layout=layout)
+    if isinstance(source, Transitions):
+        raise InputTypeError("The source is Transitions already: there is nothing to read.")
+    if isinstance(source, str | os.PathLike):
+        return _read_path(Path(source), container, options, make)
+    if container in FILE_FORMATS:
+        raise InputError(f"format={format!r} is for files, and the source is a {type(source).__name__}.")
+    return _read_object(source, options, make)
+
+
 def _named_format(format: str | None) -> tuple[str | None, str | None]:
     """The file format and the layout that a user means."""
     if format is None:
@@ -153,33 +220,34 @@ def _require_one_of(name: str, value: Any, known: tuple[str, ...]) -> None:
         raise InputError(f"{name} must be {' or '.join(map(repr, known))}, not {value!r}.")
 
 
-def _read_path(path: Path, container: str | None, options: Options) -> Transitions:
+def _read_path(path: Path, container: str | None, options: Options, make: _Make) -> Any:
     if container in (None, "minari") and (folder := minari.find(path)) is not None:
         found = _guarded(minari.episodes_of(folder), folder, "minari")
-        return _joined(found, "minari", str(path), options, "Minari")
+        return _joined(found, "minari", str(path), options, make, "Minari")
     require_file(path)
     kind = format_of(path) if container in (None, "minari") else container
     if kind == "hdf5":
-        return _read_hdf5(path, options)
+        return _read_hdf5(path, options, make)
     log: Transitions | None = None
     table: Table
+    plainly = replace(options, labels=None) == Options()
     if kind == "parquet":
         table = ParquetTable(path)
-        log = own.from_parquet(table, str(path)) if options == Options() else None
+        log = own.from_parquet(table, str(path)) if plainly else None
     elif kind == "npz":
         table = npz.read_npz(path)
-        log = own.from_npz(table, str(path)) if options == Options() else None
+        log = own.from_npz(table, str(path)) if plainly else None
     else:
         table = csv.read_csv(path) if kind == "csv" else _arrow_file(path)
-    return log if log is not None else assemble(table, str(path), options)
+    return own.relabelled(log, options.labels) if log is not None else make(table, str(path), options)
 
 
-def _read_hdf5(path: Path, options: Options) -> Transitions:
+def _read_hdf5(path: Path, options: Options, make: _Make) -> Any:
     with hdf5.opened(path) as (kind, content):
         if kind == "columns":
-            return assemble(Arrays(content, "hdf5", path), str(path), options)
+            return make(Arrays(content, "hdf5", path), str(path), options)
         layout = "Minari" if kind == "minari" else "d3rlpy"
-        return _joined(_guarded(content, path, "hdf5"), "hdf5", str(path), options, layout)
+        return _joined(_guarded(content, path, "hdf5"), "hdf5", str(path), options, make, layout)
 
 
 def _guarded(items: Iterable[Any], path: Path, format: str) -> Iterator[Any]:
@@ -195,33 +263,33 @@ def _arrow_file(path: Path) -> ArrowTable:
         return ArrowTable(table, "arrow")
 
 
-def _read_object(source: Any, options: Options) -> Transitions:
+def _read_object(source: Any, options: Options, make: _Make) -> Any:
     home = type(source).__module__.partition(".")[0]
     kind = type(source).__name__
     if home == "pandas" and hasattr(source, "columns"):
-        return assemble(PandasTable(source), "pandas data frame", options)
+        return make(PandasTable(source), "pandas data frame", options)
     if home == "polars" and kind in ("DataFrame", "LazyFrame"):
         pyarrow("Reading data frames")
         frame = source.collect() if kind == "LazyFrame" else source
-        return assemble(ArrowTable(frame.to_arrow(), "polars"), "polars data frame", options)
+        return make(ArrowTable(frame.to_arrow(), "polars"), "polars data frame", options)
     if home == "pyarrow" and hasattr(source, "schema"):
         pa = pyarrow("Reading Arrow tables")
         table = source if isinstance(source, pa.Table) else pa.Table.from_batches([source])
-        return assemble(ArrowTable(table, "arrow"), "Arrow table", options)
+        return make(ArrowTable(table, "arrow"), "Arrow table", options)
     if isinstance(source, Mapping):
-        return assemble(Arrays(source, "arrays"), kind, options)
+        return make(Arrays(source, "arrays"), kind, options)
     if isinstance(source, np.ndarray) and source.dtype.names:
         fields = {name: source[name] for name in source.dtype.names}
-        return assemble(Arrays(fields, "arrays"), "structured array", options)
+        return make(Arrays(fields, "arrays"), "structured array", options)
     if all(hasattr(source, name) for name in ("state", "next_state", "absorbing", "last")):
         fields = {name: getattr(source, name) for name in _MUSHROOM}
-        return assemble(Arrays(fields, "arrays"), "MushroomRL data set", options)
+        return make(Arrays(fields, "arrays"), "MushroomRL data set", options)
     if hasattr(source, "iterate_episodes"):
-        return _joined(source.iterate_episodes(), "minari", "Minari data set", options, "Minari")
+        return _joined(source.iterate_episodes(), "minari", "Minari data set", options, make, "Minari")
     if hasattr(source, "episodes"):
-        return _joined(source.episodes, "episodes", kind, options, "d3rlpy")
+        return _joined(source.episodes, "episodes", kind, options, make, "d3rlpy")
     if isinstance(source, Iterable) and not isinstance(source, np.ndarray | bytes):
-        return _read_list(list(source), options)
+        return _read_list(list(source), options, make)
     raise InputTypeError(
         f"A source of type {kind} cannot be read as a log. Give a path, a data frame, a dict of arrays, or a list of "
         "episodes."
@@ -231,18 +299,36 @@ def _read_object(source: Any, options: Options) -> Transitions:
 _MUSHROOM = ("state", "action", "reward", "next_state", "absorbing", "last")
 
 
-def _read_list(items: list[Any], options: Options) -> Transitions:
+def _read_list(items: list[Any], options: Options, make: _Make) -> Any:
     if not items:
         raise InputError("The list is empty: at least one episode is needed.")
     first = items[0]
     if isinstance(first, list | tuple) and len(first) == 6 and np.ndim(first[2]) == 0:
         fields = {name: [row[place] for row in items] for place, name in enumerate(_MUSHROOM)}
-        return assemble(Arrays(fields, "arrays"), "list of steps", options)
+        return make(Arrays(fields, "arrays"), "list of steps", options)
+    if make is states_of and isinstance(first, Mapping) and _is_record(first, options):
+        return make(Arrays(_columns_of(items), "arrays"), "list of rows", options)
     if isinstance(first, Mapping) and "steps" not in first and not _has_rows(first, options):
         joined, _ = episodes.join([items], wanted_columns(options.columns), "arrays", observed=False)
-        return assemble(joined.without(episodes.EPISODE), "list of steps", options)
+        return make(joined.without(episodes.EPISODE), "list of steps", options)
     layout = None if isinstance(first, Mapping) else "Minari" if hasattr(first, "terminations") else "Gymnasium"
-    return _joined(items, "episodes", "list of episodes", options, layout)
+    return _joined(items, "episodes", "list of episodes", options, make, layout)
+
+
+def _is_record(first: Mapping[str, Any], options: Options) -> bool:
+    """Whether a mapping is a row without rewards: an episode has them, for they say how long it is."""
+    try:
+        episodes.rewards_of(0, first, wanted_columns(options.columns))
+    except InputError:
+        return "steps" not in first
+    return False
+
+
+def _columns_of(rows: list[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    odd = next((k for k, row in enumerate(rows) if set(row) != set(rows[0])), None)
+    if odd is not None:
+        raise InputError(f"row {odd} has the parts {sorted(rows[odd])} and the first has {sorted(rows[0])}.")
+    return {name: [row[name] for row in rows] for name in rows[0]}
 
 
 def _has_rows(first: Mapping[str, Any], options: Options) -> bool:
@@ -254,8 +340,8 @@ def _has_rows(first: Mapping[str, Any], options: Options) -> bool:
     return np.ndim(rewards) > 0
 
 
-def _joined(items: Iterable[Any], format: str, source: str, options: Options, layout: str | None) -> Transitions:
+def _joined(items: Iterable[Any], format: str, source: str, options: Options, make: _Make, layout: str | None) -> Any:
     table, observed = episodes.join(items, wanted_columns(options.columns), format)
     if options.layout is None and layout is not None:
-        options = Options(columns=options.columns, done=options.done, last_step=options.last_step, layout=layout)
-    return assemble(table, source, options, observed=observed)
+        options = replace(options, layout=layout)
+    return make(table, source, options, observed=observed)

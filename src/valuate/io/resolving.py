@@ -64,7 +64,9 @@ def wanted_columns(columns: Any) -> dict[str, Any]:
     return found
 
 
-def resolve(table: Table, columns: Mapping[str, Any], layout: str | None) -> dict[str, Pick]:
+def resolve(
+    table: Table, columns: Mapping[str, Any], layout: str | None, *, needed: tuple[str, ...] = ("rewards", "states")
+) -> dict[str, Pick]:
     """What is taken for each role.
 
     Parameters
@@ -73,11 +75,13 @@ def resolve(table: Table, columns: Mapping[str, Any], layout: str | None) -> dic
         Of `wanted_columns`.
     layout : str or None
         SCOPE-RL calls the time limit "terminal", and its "done" is the end of any kind.
+    needed : tuple of str
+        Roles without which there is nothing to read. Next states follow where rewards do.
 
     Raises
     ------
     InputError
-        Where a named column is not there, or no column is known to be the states or the rewards.
+        Where a named column is not there, or no column is known to be one of those needed.
     """
     there = table.names
     picks = {role: _asked(role, value, there) for role, value in columns.items() if value is not None}
@@ -96,9 +100,9 @@ def resolve(table: Table, columns: Mapping[str, Any], layout: str | None) -> dic
             if found is not None:
                 picks[role] = found
         follower = f"next_{role}"
-        if role in picks and follower not in columns:
+        if role in picks and follower not in columns and "rewards" in needed:
             _follow(role, follower, there, picks)
-    for role in ("rewards", "states"):
+    for role in needed:
         if role not in picks:
             raise _missing(role, table, picks)
     return {role: picks[role] for role in ROLES if role in picks}
