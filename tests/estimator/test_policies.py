@@ -227,6 +227,48 @@ def test_a_log_with_probabilities_is_asked_for_state_values_and_others_for_actio
     assert va.LinearValue(features=Tabular(12)).fit(log).kind_ == "state"
 
 
+class TestActionsThatTheLogNeverTook:
+    """Importance ratios are 0 where the policy does something else, and say nothing of what it does."""
+
+    LOG = va.Transitions(
+        LOG.states,
+        LOG.rewards,
+        LOG.next_states,
+        actions=LOG.actions % 2,
+        probabilities=np.where(LOG.actions == 1, 1 / 3, 2 / 3),
+    )
+
+    def model(self, policy, **more):
+        return va.LinearValue(features=Tabular(12), discount=0.9, policy=policy, values="state", **more)
+
+    def test_they_are_refused(self):
+        with pytest.raises(
+            va.InputError, match=r"the policy takes action 2 with probability 0\.8 on average, and the log"
+        ):
+            self.model(lambda s: np.tile([0.1, 0.1, 0.8], (len(s), 1))).fit(self.LOG)
+        with pytest.raises(va.InputError, match=r"takes actions 2, 5 with probability 0\.\d+ on average"):
+            self.model(lambda s: np.array([0, 1, 2, 5])[s % 4]).fit(self.LOG)
+
+    def test_few_are_a_warning(self):
+        with pytest.warns(va.ValuateWarning, match=r"takes action 2 with probability 0\.005 on average"):
+            model = self.model(lambda s: np.tile([0.5, 0.495, 0.005], (len(s), 1))).fit(self.LOG)
+        assert np.isfinite(model.coef_).all()
+        self.model(lambda s: np.tile([0.5, 0.5, 0.0], (len(s), 1))).fit(self.LOG)  # columns of 0 are no actions
+
+    def test_a_policy_that_never_does_what_was_logged(self):
+        with pytest.raises(va.InputError, match=r"in none of the 4,000 rows.* actions 0, 1, the policy takes 7\. Do"):
+            self.model(lambda s: np.full(len(s), 7)).fit(self.LOG)
+
+    def test_a_part_of_a_log_may_lack_an_action(self):
+        zeros = self.LOG[self.LOG.actions == 0]
+        model = self.model(lambda s: np.tile([0.5, 0.5], (len(s), 1)))
+        with pytest.warns(va.ValuateWarning, match="takes action 1 with probability 0.5"):
+            model.partial_fit(zeros[:50])
+        model.fit(self.LOG)
+        with pytest.warns(va.ValuateWarning, match="takes action 1 with probability 0.5"):
+            assert model.score(zeros) < 0
+
+
 def wrong_sum(states):
     chances = of_target(states)
     chances[3] *= 0.9

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from valuate import _checks
-from valuate.errors import InputError, InputTypeError
+from valuate.errors import InputError, InputTypeError, ValuateWarning
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 CLOSE = 1e-5
 #: Actions are counted up to this.
 MOST_ACTIONS = 100_000
+#: Mean probability, on actions that the log never took, up to which importance ratios still mean something.
+UNSEEN = 0.01
+#: Actions that a message names.
+NAMED = 5
 
 
 class Decisions(NamedTuple):
@@ -85,6 +90,57 @@ class Policy:
                 f"actions, whole numbers from 0, ({m},), or probabilities, ({m}, n_actions)."
             )
         return Decisions(None, found)
+
+
+class Unseen:
+    """What a policy does that the log never did: importance ratios leave it out, and say nothing of that.
+
+    Parameters
+    ----------
+    numbers : (n,) array
+        The logged actions.
+    weights : (n,) array or None
+        Of the rows.
+    """
+
+    def __init__(self, numbers: Actions, weights: NDArray[np.float64] | None) -> None:
+        self._weights = np.ones(len(numbers)) if weights is None else weights
+        self._logged = np.unique(numbers[self._weights > 0])
+        self._mass: dict[int, float] = {}
+
+    def look(self, decisions: Decisions, rows: Any) -> None:
+        """Add up what the policy does in the states of these rows."""
+        weights = self._weights[rows]
+        if decisions.probabilities is None:
+            masses = np.bincount(decisions.actions, weights)
+        else:
+            masses = weights @ decisions.probabilities
+        for action in np.flatnonzero(masses).tolist():
+            self._mass[action] = self._mass.get(action, 0.0) + float(masses[action])
+
+    def taken(self) -> str:
+        """Which actions the log has and which the policy takes, in a sentence."""
+        return f"The log has the actions {_some(self._logged.tolist())}, the policy takes {_some(sorted(self._mass))}."
+
+    def tell(self, whole: bool) -> None:
+        """Refuse, or warn of, a policy that does what the log never did; never refuse for a part of a log."""
+        shares = {action: mass / float(self._weights.sum()) for action, mass in self._mass.items()}
+        strange = sorted(set(shares) - set(self._logged.tolist()))
+        share = sum(shares[action] for action in strange)
+        if not strange or (not whole and share <= UNSEEN):
+            return
+        word = f"action{'s' * (len(strange) > 1)} {_some(strange)}"
+        said = f"the policy takes {word} with probability {share:.2g} on average, and the log never: "
+        if share > UNSEEN and whole:
+            raise InputError(
+                f"{said}no importance ratio can make up for that, and the answer would be the value of something "
+                "else. Evaluate a policy that keeps to the logged actions, or use a log that has them."
+            )
+        warnings.warn(f"{said}what would follow is left out.", ValuateWarning, stacklevel=5)
+
+
+def _some(actions: list[int]) -> str:
+    return ", ".join(map(str, actions[:NAMED])) + ", ..." * (len(actions) > NAMED)
 
 
 def probabilities(

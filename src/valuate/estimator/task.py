@@ -107,7 +107,7 @@ def plan(model: Any, given: Given, *, fit: bool, map: Map | None = None) -> Task
     discrete = given.actions is None or given.numbers is not None
     asked = None if model.policy is None else Policy(model.policy, discrete=discrete)
     if kind == "state":
-        given, sentence = _ratios(given, asked, model)
+        given, sentence = _ratios(given, asked, model, fit)
         found, note = (map, "") if map is not None else mapping.of_states(given, model.features, fit=fit)
         return Task(given, found, "state", asked, sentence, note)
     if map is not None and not (model._follows or asked or given.chosen or given.next_probabilities is not None):
@@ -147,8 +147,11 @@ def _kind(model: Any, given: Given) -> str:
     return "state"
 
 
-def _ratios(given: Given, asked: Policy | None, model: Any) -> tuple[Given, str]:
-    """For state values: the log with the ratios that lead from its policy to the one asked for, and a sentence."""
+def _ratios(given: Given, asked: Policy | None, model: Any, whole: bool) -> tuple[Given, str]:
+    """For state values: the log with the ratios that lead from its policy to the one asked for, and a sentence.
+
+    ``whole`` says that the log is all there is; a batch or a fold may lack an action by chance.
+    """
     log, form = given.log, getattr(model.solver, "ratio_on", "row")
     where = "on the next value" if form == "next" else "on its row"
     if given.next_probabilities is not None:
@@ -171,13 +174,20 @@ def _ratios(given: Given, asked: Policy | None, model: Any) -> tuple[Given, str]
         )
     if given.numbers is None:
         raise InputError("importance ratios of a policy need actions that are whole numbers from 0; or give ratios=.")
-    ratios = np.empty(len(given))
+    ratios, unseen = np.empty(len(given)), policies.Unseen(given.numbers, log.weights)
     for first in range(0, len(given), BLOCK):
         rows = np.arange(first, min(first + BLOCK, len(given)))
         decisions = asked(take(given.states, rows), rows)
         if decisions.probabilities is not None:
             policies.require_known("actions", given.numbers[rows], decisions.probabilities.shape[1], rows)
+        unseen.look(decisions, rows)
         ratios[rows] = decisions.of(given.numbers[rows]) / given.logged[rows]
+    if whole and not ratios.any():
+        raise InputError(
+            f"the policy takes the logged action in none of the {len(given):,} rows, so that every importance ratio is "
+            f"0 and the log says nothing of it. {unseen.taken()} Do both number the actions alike?"
+        )
+    unseen.tell(whole)
     given.log = inputs.with_ratios(log, ratios)
     squares = float(np.square(ratios).sum())
     effective = float(ratios.sum()) ** 2 / squares if squares > 0 else 0.0
