@@ -9,6 +9,7 @@ import pytest
 import valuate as va
 from browser import check, tips
 from valuate import environments, inference
+from valuate.commands.evaluating import evaluate
 from valuate.errors import InputError, InputTypeError
 from valuate.estimator import LinearValue
 from valuate.features import RBFGrid, Tabular
@@ -89,6 +90,28 @@ class TestPage:
         assert "what followed</a>" not in text  # of another policy
         right = fit_page(walk[1], None, walk[1].policy_value(), tmp_path / "r.html", log=walk[0]).read_text()
         assert "features: agree with what followed" in right and "than this fit says" not in right
+
+    def test_beside_it_everywhere_the_same(self, cart_pole, tmp_path):
+        log, _ = cart_pole
+        asked = {"features": "polynomial:2", "discount": 0.95, "solver": "auto", "ridge": 0.0, "policy": None}
+        asked |= {"initial_policy": None, "chain": False, "confidence": 0.95, "seed": 0, "intercept": True}
+        found = evaluate(log, **asked, tell=lambda text: None)
+        beside = found.as_dict()["beside"]
+        assert list(beside) == ["logged return", "logged return, continued by the model"]
+        assert beside["logged return"]["value"] == inference.logged_return(log, 0.95).value
+        own = (found.value.standard_error, beside["logged return, continued by the model"]["standard_error"])
+        assert 0.8 < own[1] / own[0] < 1.25  # they share the model and its error
+        assert any(note.startswith("logged return: ") and "left out" in note for note in found.notes)
+        text = fit_page(
+            found.model, None, found.value, tmp_path / "p.html", log=log, comparisons=found.beside
+        ).read_text()
+        rows = {row[0]: row[1:] for row in (re.findall("<td.*?>(.*?)</td>", r) for r in text.split("<tr>")) if row}
+        for name, number in beside.items():
+            found = [float(entry.replace("\u2212", "-")) for entry in rows[name][:4]]
+            assert found == pytest.approx([number["value"], number["standard_error"], *number["interval"]], rel=0.01)
+        assert "+: continued by the model. Not drawn, because episodes were cut short: logged return." in text
+        labels = [label.text for label in drawn(re.search(r"<svg.*?</svg>", text, re.DOTALL)[0]).findall(".//{*}text")]
+        assert "logged return +" in labels and "logged return" not in labels
 
     def test_it_needs_nothing_else(self, cart_pole, write):
         text = write(cart_pole).read_text()

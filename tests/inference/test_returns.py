@@ -159,6 +159,7 @@ def test_unbiased_for_another_policy():
     exact = float(process.start @ v)
     found = baselines(log, 0.9, values=v[log.states], next_values=v[log.next_states])
     assert list(found) == ["logged return", "PDIS", "weighted PDIS", "doubly robust"]
+    assert all(number.estimator == name and number.complete for name, number in found.items())
     for name in ("PDIS", "weighted PDIS", "doubly robust"):
         assert abs(found[name].value - exact) < 4 * found[name].standard_error, name
     assert found["doubly robust"].standard_error < 0.95 * found["PDIS"].standard_error
@@ -198,17 +199,30 @@ def test_what_was_cut_short_is_said():
         "negative.",
     )
     assert logged_return(log, 0.9).notes[0].endswith("is left out.")
-    assert logged_return(log, 0.9, after=ahead).notes[0].endswith("which is the model's.")
+    assert logged_return(log, 0.9, after=ahead).notes[0].endswith("takes as exact: it is too short where it is not.")
     whole, *_ = random_log(terminated=1.0)
     assert logged_return(whole, 0.9).notes == ()
 
 
-def test_baselines_without_ratios_are_one():
+def test_baselines_are_as_logged():
     log, values, ahead, _ = random_log()
+    given = {"values": values, "next_values": ahead}
+    found = baselines(log, 0.9, **given)
+    assert [number.estimator for number in found.values()] == [
+        "logged return", "PDIS", "weighted PDIS", "doubly robust, continued by the model",
+    ]  # fmt: skip
+    assert [number.value for number in found.values()] == [
+        logged_return(log, 0.9).value,
+        pdis(log, 0.9).value,
+        weighted_is(log, 0.9).value,
+        doubly_robust(log, values, ahead, 0.9).value,
+    ]
+    assert not any(number.complete for number in found.values())
+    assert all("is left out" in found[name].notes[0] for name in ("logged return", "PDIS", "weighted PDIS"))
     log = Transitions(log.states, log.rewards, log.next_states, truncated=log.truncated, episodes=log.episodes)
-    found = baselines(log, 0.9, values=values, next_values=ahead)
-    assert list(found) == ["logged return"] and "goes on" not in found["logged return"].notes[0]
-    assert found["logged return"].value == logged_return(log, 0.9, after=ahead).value
+    assert list(baselines(log, 0.9, **given)) == ["logged return"]
+    assert logged_return(log, 0.9, after=ahead).estimator == "logged return, continued by the model"
+    assert not logged_return(log, 0.9, after=ahead).as_dict()["complete"]
 
 
 def test_few_effective_episodes_are_a_remark():

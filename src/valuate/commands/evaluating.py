@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from valuate.commands import policies
 from valuate.commands.options import Steps, warnings_kept
-from valuate.errors import InputError
+from valuate.errors import InputError, ValuateWarning
 
 if TYPE_CHECKING:
     from valuate.estimator import LinearValue
@@ -119,15 +120,27 @@ def _beside(inference: Any, log: Transitions, parts: Any, discount: float, confi
         if ratios is None or bool((ratios == 1.0).all()):
             ratios = None
     try:
-        return dict(
-            inference.baselines(
-                log,
-                discount,
-                ratios=ratios,
-                values=parts.values if ratios is not None else None,
-                next_values=parts.next_values,
-                confidence=confidence,
-            )
+        found = inference.baselines(
+            log,
+            discount,
+            ratios=ratios,
+            values=parts.values if ratios is not None else None,
+            next_values=parts.next_values,
+            confidence=confidence,
         )
+        fitted = problem, parts.solution, discount
+        out = {
+            name: inference.with_model_error(number, log, *fitted, ratios)
+            if name.startswith("doubly robust")
+            else number
+            for name, number in found.items()
+        }
+        if not off and log.ratios is None and not out["logged return"].complete:
+            more = inference.continued_return(log, *fitted, confidence=confidence)
+            out[more.estimator] = more
     except InputError:
         return {}
+    for name, number in out.items():
+        if not number.complete:  # what is said of a number belongs beside it, wherever it is printed
+            warnings.warn(f"{name}: {number.notes[0]}", ValuateWarning, stacklevel=2)
+    return out

@@ -12,6 +12,7 @@ What an interval covers, and what not: docs/intervals.md.
 """
 
 from valuate.inference.comparing import compare
+from valuate.inference.continuing import continued_return, with_model_error
 from valuate.inference.fixed_point import policy_value
 from valuate.inference.returns import baselines, doubly_robust, logged_return, pdis, weighted_is
 from valuate.inference.value import Difference, PolicyValue, Standing
@@ -22,9 +23,11 @@ __all__ = [
     "Standing",
     "baselines",
     "compare",
+    "continued_return",
     "doubly_robust",
     "logged_return",
     "pdis",
     "policy_value",
     "weighted_is",
+    "with_model_error",
 ]

@@ -42,8 +42,9 @@ def logged_return(
         Rows of an episode one after the other, in time.
     discount : float or (n,) array
     after : (n,) array, optional
-        Values of the next states by a model, with which episodes go on that were cut short. None: what would have
-        followed is left out, and a note says how many episodes that concerns and whether it makes a bound.
+        Values of the next states, with which episodes go on that were cut short. They count as exact: where they are
+        a model's of the same log, `continued_return` has an interval with the model's own error. None: what would
+        have followed is left out, and a note says how many episodes that concerns and whether it makes a bound.
     episodes : (n,) labels, optional
         None: those of the log.
     confidence : float
@@ -156,15 +157,15 @@ def baselines(
     """What can be said of the log beside a fitted value, by name.
 
     The logged return always; PDIS and weighted PDIS where there are ratios; doubly robust where there are ratios and a
-    model's ``values`` and ``next_values``. Where next values are known, episodes that were cut short go on with them;
-    but not the logged return where there are ratios, for the values are then another policy's.
+    model's ``values`` and ``next_values``. All but the last are as logged: what would have followed episodes that were
+    cut short is left out. The doubly robust estimator is nothing without the model, and goes on with its values.
     """
     given: dict[str, Any] = {"episodes": episodes, "confidence": confidence}
     off_policy = ratios is not None or log.ratios is not None
-    found = [logged_return(log, discount, after=None if off_policy else next_values, **given)]
+    found = [logged_return(log, discount, **given)]
     if off_policy:
         given["ratios"] = ratios
-        found += [estimator(log, discount, after=next_values, **given) for estimator in (pdis, weighted_is)]
+        found += [estimator(log, discount, **given) for estimator in (pdis, weighted_is)]
         if values is not None and next_values is not None:
             found.append(doubly_robust(log, values, next_values, discount, action_values=action_values, **given))
     return {number.estimator: number for number in found}
@@ -234,7 +235,8 @@ def _answer(
         episodes=count,
         degrees=float(count - 1),
         method="episodes",
-        estimator=name,
+        estimator=f"{name}, continued by the model" if runs.cut and runs.bootstrapped else name,
+        complete=not runs.cut,
         standing=Standing.DETERMINED if count > 1 else Standing.UNDETERMINED,
         notes=tuple(said),
         influence=influence,

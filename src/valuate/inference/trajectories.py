@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -38,8 +38,8 @@ class Trajectories:
         Labels; one label may have several episodes.
     weights : (m,) array
         Of the episodes; 1 where there are none.
-    cut : int
-        Episodes whose end is not in the log.
+    onward : (m,) array
+        Discount of what follows the last row of each episode: 0 where the process ended.
     bootstrapped : bool
         Whether the value of what follows was given for these.
     discount : float
@@ -52,9 +52,13 @@ class Trajectories:
     last: Index
     draws: Clusters
     weights: Vector
-    cut: int
+    onward: Vector
     bootstrapped: bool
     discount: float
+
+    #: What is said of values that stand for what was cut off: where they count as exact, and where they do not.
+    TAKEN_AS_EXACT: ClassVar[str] = "which the interval takes as exact: it is too short where it is not"
+    COUNTED: ClassVar[str] = "whose own error is in the interval"
 
     @classmethod
     def read(cls, log: Transitions, discount: ArrayLike, episodes: Any, after: ArrayLike | None) -> Trajectories:
@@ -75,15 +79,15 @@ class Trajectories:
         last = np.append(first[1:], n) - 1
         discounts = _discounts(discount, n) * ~log.terminated
         largest = float(discounts.max())
-        open_ends = last[discounts[last] > 0]
+        onward = discounts[last]
         rewards = log.rewards.copy()
         if after is not None:
             values = _checks.column("the values of the next states", after, n)
-            rewards[open_ends] += discounts[open_ends] * values[open_ends]
+            rewards[last] += onward * values[last]
         discounts[last] = 0.0
         draws = Clusters.of_episodes(known)
         weights = _weights(log.weights, first, last)
-        return cls(rewards, discounts, first, last, draws, weights, len(open_ends), after is not None, largest)
+        return cls(rewards, discounts, first, last, draws, weights, onward, after is not None, largest)
 
     def backward(self, keep: Vector, add: Vector) -> Vector:
         """x_t = add_t + keep_t x_{t+1}, from x = 0 behind each last row: (n,)."""
@@ -113,13 +117,18 @@ class Trajectories:
         """The number of each row within its episode, from 0: (n,)."""
         return np.arange(len(self.rewards)) - np.repeat(self.first, self.last - self.first + 1)
 
+    @property
+    def cut(self) -> int:
+        """Episodes whose end is not in the log."""
+        return int(np.count_nonzero(self.onward))
+
     def notes(self) -> list[str]:
         """What to say of episodes that were cut short."""
         if not self.cut:
             return []
         count = f"{self.cut:,} of {len(self.first):,} episodes were cut short"
         if self.bootstrapped:
-            return [f"{count}: they go on with the value of their last state, which is the model's."]
+            return [f"{count}: they go on with the model's value of their last state, {self.TAKEN_AS_EXACT}."]
         low, high = self.rewards.min(), self.rewards.max()
         bound = ": a lower bound, for no reward is negative" if low >= 0 else ""
         bound = ": an upper bound, for no reward is positive" if high <= 0 else bound

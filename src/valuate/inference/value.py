@@ -59,7 +59,11 @@ class PolicyValue:
     method : {"episodes", "blocks", "rows"}
         What these draws are.
     estimator : str
-        "fixed point", "logged return", "PDIS", "weighted PDIS", "weighted IS" or "doubly robust".
+        "fixed point", "logged return", "PDIS", "weighted PDIS", "weighted IS" or "doubly robust"; with
+        ", continued by the model" where episodes that were cut short go on with a model's values.
+    complete : bool
+        False where episodes were cut short and what would have followed is left out, or taken from values that count
+        as exact: the interval is then not one of the policy's value.
     standing : Standing
         Whether the number can be used. Its interval is that of the fixed point, for "fixed point".
     optimisation_error : float
@@ -95,6 +99,7 @@ class PolicyValue:
     influence: Vector = field(default_factory=lambda: np.empty(0))
     deviations: Vector = field(default_factory=lambda: np.empty(0))
     source: Source | None = None
+    complete: bool = True
 
     def as_dict(self) -> dict[str, Any]:
         """The numbers and words by name, without arrays, as JSON takes them (infinite ones become None)."""

@@ -66,10 +66,11 @@ def value(
     left = f"<h2>The number</h2>{_headline(found)}{badges}"
     right = ""
     rows = [plots.Interval("this fit", found.value, *found.interval, first=True)]
-    rows += [plots.Interval(name, one.value, *one.interval) for name, one in beside]
+    # On one axis only what is an interval of the same thing: the policy's value.
+    rows += [plots.Interval(_short(name), one.value, *one.interval) for name, one in beside if one.complete]
     if any(np.isfinite(x) for row in rows for x in (row.low, row.high)):
         drawn = plots.intervals(f"{100 * found.confidence:g}% intervals", rows)
-        right = _figure(drawn, "Shaded: the interval of this fit." if beside else "")
+        right = _figure(drawn, _caption(beside, len(rows) > 1))
     said = [fit.sentence, _initial(found), *found.notes]
     if found.estimator == "fixed point" and found.standing is Standing.DETERMINED:
         said.append(
@@ -295,6 +296,21 @@ def _initial(found: PolicyValue) -> str:
         "given": "The mean over initial states that were given.",
         "sample": "The mean over initial states that were given, taken as a sample.",
     }.get(initial, "")
+
+
+def _short(name: str) -> str:
+    """As there is room for beside a drawing."""
+    return name.replace(", continued by the model", " +")
+
+
+def _caption(beside: Sequence[tuple[str, PolicyValue]], drawn: bool) -> str:
+    left = listed([name for name, one in beside if not one.complete])
+    words = ["Shaded: the interval of this fit."] if drawn else []
+    words += (
+        ["+: continued by the model."] if any(one.complete and name != _short(name) for name, one in beside) else []
+    )
+    words += [f"Not drawn, because episodes were cut short: {left}."] if left else []
+    return " ".join(words)
 
 
 def _row(name: str, found: PolicyValue) -> list[Entry]:

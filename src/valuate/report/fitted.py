@@ -159,7 +159,7 @@ class Fitted:
         if self.log is None or self.off_policy or self.log.ratios is not None:
             return None
         try:
-            returns = inference.logged_return(self.log, self.discount, after=self.next_values)
+            returns = inference.continued_return(self.log, self.problem, self.solution, self.discount)
             gap = inference.compare(returns, found, confidence=0.99)
         except ValuateError:
             return None
