@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from browser import check, tips
+from valuate.experiments import published
 from valuate.experiments.figure_2 import EXPERIMENT as FIGURE_2
 from valuate.experiments.results import Curve, Results, Spread
 from valuate.experiments.store import Store
 from valuate.experiments.table_2 import EXPERIMENT as TABLE_2
 from valuate.experiments.table_3 import EXPERIMENT as TABLE_3
-from valuate.report import axes, charts, control, costs, figures, make_report, page, tables
+from valuate.report import axes, charts, control, costs, figures, in_short, make_report, page, tables
 from valuate.report.about import wall_seconds
 from valuate.report.parts import (
     Chart,
@@ -49,14 +50,14 @@ def run(experiment, cell, index, **parts):
     return made | parts
 
 
-def scored(cell, lengths, *, terminated=5, zero=False, status="budget spent", rows=20_000, ridge=None):
+def scored(cell, lengths, *, terminated=5, zero=False, status="budget spent", rows=20_000, ridge=None, step=0.1):
     return [
         run(
             "table-3", cell, k,
             score={"mean_length": float(length), "ended": 1.0, "all_zero": zero},
             data={"rows": rows, "dim": 3, "terminated": terminated, "truncated": 1},
             result={"status": status, "passes": 0.25, "row_visits": 10},
-            settings={"ridge": ridge, "method": {"name": "LSTD"}},
+            settings={"ridge": ridge, "method": {"name": "SAGA", "step_theta": step}},
         )
         for k, length in enumerate(lengths)
     ]  # fmt: skip
@@ -92,6 +93,17 @@ class TestVerdicts:
             one, other = (Spread(float(x.mean()), float(x.std(ddof=1)), 50) for x in (a, b))
             found.append(compare(one, other, rounding=0.0) is Verdict.AGREES)
         assert 0.935 < np.mean(found) < 0.97
+
+    @pytest.mark.parametrize(("count", "fails"), [(2, 1 / 8), (3, 1 / 13), (8, 1 / 20)])
+    def test_with_few_repetitions_as_often_as_the_rule_says(self, count, fails):
+        rng = np.random.default_rng(1)
+        found = []
+        for _ in range(4000):
+            a, b = rng.normal(100, 20, count), rng.normal(100, 20, 50)
+            one, other = (Spread(float(x.mean()), float(x.std(ddof=1)), len(x)) for x in (a, b))
+            found.append(compare(one, other, rounding=0.0) is Verdict.AGREES)
+        # Two standard errors in place of the quantile fail one time in 4 with two repetitions, in 6 with three.
+        assert abs(1 - np.mean(found) - fails) < 0.012
 
 
 class TestTable3:
@@ -130,10 +142,31 @@ class TestTable3:
         section = control.table_3(Results(scored("cart-pole/saga", lengths)), "table-3")
         assert ("SAGA is off" in said(section)) is off
 
-    @pytest.mark.parametrize(("length", "words"), [(490, "the ridge's more than"), (105, "The ridge matters little")])
-    def test_the_ridge(self, length, words):
-        records = scored("acrobot/lstd", [100, 101]) + scored("acrobot/lstd-0.001", [length] * 2, ridge=1e-3)
-        assert words in said(control.table_3(Results(records), "table-3"))
+    def test_the_step_is_no_cause_where_it_is_1(self):
+        records = scored("cart-pole/saga", [330, 331, 332], step=1.0) + scored("acrobot/saga", [330, 331, 332])
+        text = said(control.table_3(Results(records), "table-3"))
+        assert "SAGA is off on Acrobot (331&nbsp;|&nbsp;101): in the authors' code its update carries" in text
+        assert "SAGA is off on Cart Pole (331&nbsp;|&nbsp;246), at a step of 1, where it makes no difference" in text
+
+    @pytest.mark.parametrize(
+        ("ridges", "scores", "words"),
+        [
+            ((1e-7, 1e-3), ([490, 495], [100, 101], [95, 105]), "is the ridge's more than the method's: 492"),
+            ((1e-7, 1e-3), ([130, 131], [100, 101], [95, 105]), "The ridge matters little: 130"),
+            ((1e-7, 1e-3), ([250, 650], [205, 206], [495, 105]), "by the ridge: 450 &plusmn; 283 at 1e-07, 206"),
+            ((1e-6, 1e-3), ([490, 495], [100, 101], [95, 105]), "by the ridge: 492 &plusmn; 4 at 1e-06, 100"),
+            ((1e-7, 1e-4), ([490, 495], [100, 101], [95, 105]), "by the ridge: 492 &plusmn; 4 at 1e-07, 100"),
+            ((1e-7, 1e-3), ([490], [100], [95]), "by the ridge: 490 at 1e-07, 100 at 1e-05 and 95 at 0.001."),
+        ],
+    )
+    def test_the_ridge(self, ridges, scores, words):
+        low, own, high = scores
+        records = scored("acrobot/lstd", own)
+        for ridge, lengths in zip(ridges, (low, high), strict=True):
+            records += scored(f"acrobot/lstd-{ridge:g}", lengths, ridge=ridge)
+        text = said(control.table_3(Results(records), "table-3"))
+        assert words in text
+        assert ("more than the method's" in text or "matters little" in text) == ("by the ridge" not in words)
 
 
 class TestFigures:
@@ -156,6 +189,7 @@ class TestFigures:
         text = said(section)
         assert "Verdict.AGREES SVRG does not move" in text and "Verdict.DIFFERS SAGA moves" in text
         assert "Verdict.AGREES SCSG ends at 0.00300" in text and "Verdict.DIFFERS Batching SVRG ends" in text
+        assert "All runs are on one data set of one process: bands show" in section.note
         assert "one of GTD2's step size" in text and "ahead of SCSG up to 1 of the pass" in text
 
     @pytest.mark.parametrize(("end", "verdict"), [(0.5, "AGREES"), (0.52, "DIFFERS")])
@@ -166,15 +200,37 @@ class TestFigures:
 
         section = figures.figure_1(Results([done("svrg", 100.0, 0.5), done("batching-svrg", 70.5, end)]))
         assert f"Verdict.{verdict} Batching SVRG" in said(section) and "Acrobot 50%" in said(section)
+        assert [chart.title for chart in section.charts] == ["Acrobot, along epochs", "Acrobot, along passes"]
+        assert "All runs of a task are on one data set: bands show the methods' own chance" in section.note
+        assert "All runs of a task are on one data set: &plusmn; is the methods' own chance" in section.tables[0].note
+        assert "--seed" in section.note and "--seed" in section.tables[0].note
+
+    def test_settings_beyond_which_the_grid_does_not_go_are_not_judged(self):
+        def tried(cell, theta, end, status="budget spent"):
+            settings = {"method": {"name": "GTD2", "step_theta": theta, "step_omega": 10.0}}
+            result = {"status": status, "passes": 1.0, "mspbe": {"start": 1.0, "end": end}}
+            return run("figure-1-grid", cell, 0, settings=settings, result=result)
+
+        inner, corner = "validation/acrobot/gtd2/1/10/0n", "validation/acrobot/gtd2/10/10/0n"
+        best = tried("best/acrobot/gtd2", 1.0, 0.1)
+        beyond = [tried(inner, 1.0, 0.1), tried(corner, 10.0, 0.5, "diverged")]
+        assert "1 of the 1 chosen settings that the grid goes beyond" in said(figures.grid(Results([*beyond, best])))
+        best = tried("best/acrobot/gtd2", 10.0, 0.1)
+        assert "edge of stability" not in said(figures.grid(Results([tried(corner, 10.0, 0.1), best])))
 
     def test_passes(self):
         def counted(cell, passes):
             return run("table-2", cell, 0, result={"passes": passes})
 
-        right = [counted("acrobot/svrg", 100.0), counted("acrobot/batching-svrg", 70.54)]
-        assert "Every number of passes is the paper's" in said(costs.table_2(Results(right)))
-        wrong = [counted("acrobot/svrg", 100.0), counted("acrobot/batching-svrg", 71.6)]
-        assert "Batching SVRG on Acrobot (71.60, not 71)" in said(costs.table_2(Results(wrong)))
+        right = [counted(f"{task}/{name}", n) for task, row in published.PASSES.items() for name, n in row.items()]
+        section = costs.table_2(Results(right))
+        assert said(section) == "Verdict.AGREES Every number of passes is the paper's."
+        assert "in the runs of Figure 1" not in section.lead
+        few = said(costs.table_2(Results(right[:3])))
+        assert few == "None 3 of the 8 numbers of passes are there; of these, 3 are the paper's."
+        assert "None 1 of the 8 numbers of passes is there" in said(costs.table_2(Results(right[:1])))
+        wrong = said(costs.table_2(Results([*right[:-1], counted("acrobot/batching-svrg", 71.6)])))
+        assert wrong == "Verdict.DIFFERS Passes differ for Batching SVRG on Acrobot (71.60, not 71)."
 
     def test_cost_where_the_theory_refuses(self):
         records = [
@@ -248,6 +304,7 @@ class TestFiles:
         parts = [
             Section("one", "One: more", "lead", [Sentence("it is so", Verdict.AGREES)], [wave()], [TABLE]),
             Section("two", "Two", sentences=[Sentence("it is not", Verdict.DIFFERS), Sentence("because")]),
+            Section("three", "Three", charts=[wave()], note="under it"),
         ]
         found = page.html("Title", "lead", ["careful"], parts)
         for words in (
@@ -257,6 +314,7 @@ class TestFiles:
             "A &lt;b&gt;",
             "careful",
             "&#10003; agrees",
+            '<p class="note">under it</p>',
         ):
             assert words in found
         assert "1</b><span>numbers agree" in found
@@ -265,6 +323,7 @@ class TestFiles:
         assert json.loads(re.search(r'id="data-c">(.*?)</script>', found)[1])["lines"]
         text = page.markdown("Title", "lead", ["careful"], parts)
         assert "- **agrees**: it is so" in text and "| A <b> | 9 ± 0; paper 9; ✓ agrees | 7 |" in text
+        assert "(charts/c.svg)\n\nunder it" in text
 
     @pytest.mark.parametrize(
         ("value", "text"), [(0.03141, "0.0314"), (2.94e-5, "2.94e-5"), (0, "0"), (123456.7, "123,457"), (5, "5.00")]
@@ -317,6 +376,8 @@ class TestReport:
         assert "figure-2 scsg 1 failed: lightning" in text and "cut short" in text
         assert "table-3: 2 of" in text and "root seed 7" in text and "a cpu, 2 cores" in text
         assert "smoke scale" in text and "numpy 2" in text
+        assert "1 of 8 runs are finished. What follows is said of these" in text
+        assert "Every number of passes" not in text and 'class="agrees"' not in text
         assert (folder / "tables" / "table-3.csv").is_file() and (folder / "summary.md").is_file()
 
     def test_the_time_of_the_authors_way(self, folder):
@@ -326,6 +387,19 @@ class TestReport:
         }
         assert rows["table-2"]["Row visits"] == "2000"
         assert rows["table-2"]["Solving, the authors' way"] == span(2000 * 0.5)
+
+    def test_times_are_called_what_they_are(self, folder):
+        summary = make_report(folder).with_name("summary.md").read_text()
+        assert "Times are those on the clock, added up over processes that ran at the same time" in summary
+        assert "of one core each" not in summary
+        assert in_short(folder).startswith("Solving took 0.40 seconds on the clock, added up over processes")
+
+    def test_runs_that_compute_constants_only_are_told_apart(self, folder):
+        with Store.write(folder, "smoke", 7, {}) as store:
+            store.append(run("table-1", "acrobot/theory", 0, result=None, constants={"refused": "so"}))
+        summary = make_report(folder).with_name("summary.md").read_text()
+        assert "Scale smoke, 5 runs" in summary and "| all | 4 |" in summary
+        assert "Runs that solve; left out: 1 that compute the theory's constants." in summary
 
     def test_sessions_that_were_killed_count_to_their_last_record(self, folder):
         assert wall_seconds(Store.read(folder)) == 2.0 + 2.0

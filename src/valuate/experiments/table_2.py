@@ -1,4 +1,4 @@
-"""Table 2: passes over the data that SVRG and batching SVRG take in the runs of Figure 1, counted row by row."""
+"""Table 2: passes over the data that SVRG and batching SVRG take with Figure 1's settings, counted row by row."""
 
 from __future__ import annotations
 

@@ -21,10 +21,10 @@ from valuate.experiments.published import SOURCE
 from valuate.experiments.results import Results
 from valuate.experiments.store import Store
 from valuate.report import charts, control, costs, figures, page, tables
-from valuate.report.about import about, headline, progress, wall_seconds
+from valuate.report.about import about, finished, headline, progress, wall_seconds
 from valuate.report.fit import fit_page
 from valuate.report.fitted import Fitted
-from valuate.report.parts import Section, span
+from valuate.report.parts import Section, Sentence, span
 
 __all__ = ["Fitted", "fit_page", "in_short", "make_report", "sections"]
 
@@ -92,8 +92,20 @@ def in_short(folder: str | Path) -> str:
 
 def sections(store: Store, results: Results) -> list[Section]:
     """What there is to say: a section for each experiment that has runs, and one on how they were made."""
-    parts = [make(results) for name, make in _SECTIONS.items() if results.cells(name)]
+    parts = [
+        _so_far(make(results), *finished(store, results, name))
+        for name, make in _SECTIONS.items()
+        if results.cells(name)
+    ]
     return [*parts, about(store, results)]
+
+
+def _so_far(part: Section, have: int, wanted: int) -> Section:
+    """The section; without verdicts on the whole where runs are missing, as they may yet turn out otherwise."""
+    if have < wanted:
+        lead = f"{have:,} of {wanted:,} runs are finished. What follows is said of these, with no verdict on all."
+        part.sentences = [Sentence(lead), *(Sentence(said.text) for said in part.sentences)]
+    return part
 
 
 def _write(path: Path, text: str) -> None:

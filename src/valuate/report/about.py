@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from valuate.experiments.catalogue import EXPERIMENTS
+from valuate.experiments.plan import Cell, runs_of
 from valuate.experiments.results import Results
 from valuate.experiments.store import Store
 from valuate.experiments.tasks import TASKS
@@ -23,12 +24,22 @@ def about(store: Store, results: Results) -> Section:
     return section
 
 
+def finished(store: Store, results: Results, name: str) -> tuple[int, int]:
+    """How many runs of an experiment are finished, of how many; those too that are chosen by results, once they are."""
+    cells = store.manifest["experiments"].get(name, [])
+    keys = [(name, cell["name"], k) for cell in cells for k in range(cell["runs"])]
+    then = EXPERIMENTS[name].then
+    if then is not None and all(key in results for key in keys):
+        more = then([Cell.from_dict(cell) for cell in cells], results)
+        keys += [run.key for run in runs_of(name, more)]
+    return sum(key in results for key in keys), len(keys)
+
+
 def progress(store: Store, results: Results) -> list[str]:
     """What is missing: runs that are not finished, runs that failed, lines that could not be read."""
     out = []
-    for name, cells in store.manifest["experiments"].items():
-        wanted = sum(cell["runs"] for cell in cells)
-        have = sum((name, cell["name"], k) in results for cell in cells for k in range(cell["runs"]))
+    for name in store.manifest["experiments"]:
+        have, wanted = finished(store, results, name)
         if have < wanted:
             out.append(f"{name}: {have} of {wanted} runs are finished; the same command goes on with the rest.")
     out += [f"{' '.join(map(str, key))} failed: {reason}" for key, reason in results.failed.items()]
@@ -99,8 +110,9 @@ def headline(store: Store, results: Results) -> str:
         return ""
     ours = sum(run["seconds"]["clock"] for run in runs)
     return (
-        f"Solving took {span(ours)} of one core; the authors' way, by matrices of each row, would take about "
-        f"{span(_theirs(runs, matrix))} (estimated from a measured step)."
+        f"Solving took {span(ours)} on the clock, added up over processes that ran at the same time; the authors' "
+        f"way, by matrices of each row, would take about {span(_theirs(runs, matrix))} of one process by itself "
+        "(estimated from a measured step)."
     )
 
 
@@ -125,15 +137,26 @@ def _time(store: Store, results: Results) -> Table:
         rows.append([name, len(runs), visits, span(solving), span(others), span(theirs) if matrix else None])
     if matrix:
         rows.append(["all", sum(int(str(row[1])) for row in rows), int(totals[0]), *(span(x) for x in totals[1:])])
-    measured = ", ".join(f"{1e6 * seconds:.0f} &micro;s for {dim}" for dim, seconds in matrix.items())
-    note = (
-        "Seconds of one core each. The authors' way forms the matrices A_t and C_t of every row that it visits; one "
-        f"such gradient was measured here ({measured} features) and multiplied by the row visits. That is an "
-        "estimate, and from below: their inner step needs two gradients of a row, and nothing else of their programs "
-        "is counted."
-    )
     columns = ("Experiment", "Runs", "Row visits", "Solving", "Data, measuring, scoring", "Solving, the authors' way")
-    return Table("time", "Time", columns, rows, note if matrix else "")
+    return Table("time", "Time", columns, rows, _time_note(results, matrix))
+
+
+def _time_note(results: Results, matrix: dict[str, float]) -> str:
+    """Which runs and what time are meant, and where the authors' comes from."""
+    constants = sum(run["result"] is None for run in results.all())
+    out = [f"Runs that solve; left out: {constants} that compute the theory's constants."] if constants else []
+    out.append(
+        "Times are those on the clock, added up over processes that ran at the same time and had to share the machine."
+    )
+    if matrix:
+        measured = ", ".join(f"{1e6 * seconds:.0f} &micro;s for {dim}" for dim, seconds in matrix.items())
+        out.append(
+            "The authors' way forms the matrices A_t and C_t of every row that it visits; one such gradient was "
+            f"measured here, with none of these processes running ({measured} features), and multiplied by the row "
+            "visits. That is an estimate, and from below: their inner step needs two gradients of a row, and nothing "
+            "else of their programs is counted."
+        )
+    return " ".join(out)
 
 
 def _matrix_seconds(store: Store) -> dict[str, float]:

@@ -29,6 +29,11 @@ Record = dict[str, Any]
 MSPBE = "MSPBE"
 #: Two levels are the same when they differ by at most this share of the way from the start.
 LEVEL = 0.02
+#: What standard deviations and bands are of, where all runs are on one data set.
+ONE_DATA_SET = (
+    "All runs{of} are on one data set{process}: {what} the methods' own chance, in the order of the rows{start}. "
+    "Another data set, which another <code>--seed</code> makes, moves the levels by more than that as a rule."
+)
 #: With more than this share of the start left, nobody is near a solution.
 NEAR = 0.05
 
@@ -41,6 +46,7 @@ def figure_1(results: Results) -> Section:
         "MSPBE on 5,000 rows, at the authors' step sizes. Lines are means over the runs, bands their least and most. "
         "The paper draws SVRG and batching SVRG along epochs; the other methods are added along passes. It prints no "
         "numbers for this figure.",
+        note=_chance("bands show", tasks=True),
     )
     ends: dict[str, dict[str, Compared]] = {}
     for task in _tasks(results, "figure-1", ""):
@@ -66,6 +72,7 @@ def grid(results: Results) -> Section:
         "For each task and method every pair of step sizes and number of inner steps was run with several seeds on a "
         "validation data set; the one with the least mean MSPBE, none of whose runs diverged, was then run on the data "
         "of the figure.",
+        note=_chance("bands show", tasks=True),
     )
     ends: dict[str, dict[str, Compared]] = {}
     rows: list[list[Entry]] = []
@@ -80,17 +87,19 @@ def grid(results: Results) -> Section:
             steps = solver["step_theta"], solver["step_omega"]
             inner = round(solver.get("steps_per_row", 0))
             runs = results.of(name, _validation(task, method, *steps, inner))
-            edge.append(_on_the_edge(results, task, method, *steps, inner))
+            beyond = _beyond(results, task, method, *steps, inner)
+            edge += [any(map(_grew, beyond))] if beyond else []
             rows.append(
                 [TASKS[task].title, LABELS[method], *steps, f"{inner}n" if inner else "", _end(runs), _end(records)]
             )
     columns = ("Task", "Method", "step_theta", "step_omega", "K", "On validation data", "On the figure's data")
-    section.tables.append(Table("figure-1-grid-best", "The settings that were chosen", columns, rows))
+    note = _spreads(tasks=True)
+    section.tables.append(Table("figure-1-grid-best", "The settings that were chosen", columns, rows, note))
     if edge:
         section.sentences.append(
             Sentence(
-                f"{sum(edge)} of the {len(edge)} chosen settings lie next to the edge of stability: with one of their "
-                "two steps 10 times as large, a run diverges or ends above its start."
+                f"{sum(edge)} of the {len(edge)} chosen settings that the grid goes beyond lie next to the edge of "
+                "stability: with one of their two steps 10 times as large, a run diverges or ends above its start."
             )
         )
     section.sentences += _lower_than_before(results, ends) + _after_as_many_passes(results, ends)
@@ -108,6 +117,7 @@ def figure_2(results: Results) -> Section:
         "Figure 2: one pass over a large data set",
         f"Random MDP, {rows:,} rows, each method for one pass at the authors' step sizes; GTD2 also at a step that the "
         f"paper's grid has.{other} The paper prints no numbers for this figure.",
+        note=_chance("bands show", tasks=False),
     )
     labels = LABELS | {"gtd2-best": "GTD2, best step"}
     series = [
@@ -118,7 +128,8 @@ def figure_2(results: Results) -> Section:
     section.charts.append(Chart("figure-2", f"Random MDP, {rows:,} rows", "passes", MSPBE, series))
     table = [[labels[name], *_steps(records[0]), _end(records)] for name, records in found.items()]
     columns = ("Method", "step_theta", "step_omega", "MSPBE after one pass")
-    section.tables.append(Table("figure-2-ends", "MSPBE after one pass", columns, table))
+    note = _spreads(tasks=False)
+    section.tables.append(Table("figure-2-ends", "MSPBE after one pass", columns, table, note))
     section.sentences = _one_pass(found)
     return section
 
@@ -251,14 +262,15 @@ def _after_as_many_passes(results: Results, ends: dict[str, dict[str, Compared]]
     ]
 
 
-def _on_the_edge(results: Results, task: str, method: str, theta: float, omega: float, inner: int) -> bool:
-    """Whether the setting with one of the steps 10 times as large diverges or ends above its start."""
-    for up in ((10 * theta, omega), (theta, 10 * omega)):
-        for record in results.of("figure-1-grid", _validation(task, method, *up, inner)):
-            mspbe = record["result"]["mspbe"]
-            if record["result"]["status"] == "diverged" or mspbe["end"] > mspbe["start"]:
-                return True
-    return False
+def _beyond(results: Results, task: str, method: str, theta: float, omega: float, inner: int) -> list[Record]:
+    """The runs of the setting with one of the steps 10 times as large; none at the corner of the grid."""
+    ups = ((10 * theta, omega), (theta, 10 * omega))
+    return [run for up in ups for run in results.of("figure-1-grid", _validation(task, method, *up, inner))]
+
+
+def _grew(record: Record) -> bool:
+    mspbe = record["result"]["mspbe"]
+    return bool(record["result"]["status"] == "diverged" or mspbe["end"] > mspbe["start"])
 
 
 def _validation(task: str, method: str, theta: float, omega: float, inner: int) -> str:
@@ -280,7 +292,7 @@ def _two_charts(name: str, task: str, found: dict[str, list[Record]]) -> list[Ch
         lines = {method: curve(found[method], axis) for method in methods}
         series = [Series(method, LABELS[method], line) for method, line in lines.items() if isinstance(line, Curve)]
         if series:
-            out.append(Chart(f"{name}-{task}-{label}", TASKS[task].title, label, MSPBE, series))
+            out.append(Chart(f"{name}-{task}-{label}", f"{TASKS[task].title}, along {label}", label, MSPBE, series))
     return out
 
 
@@ -288,7 +300,20 @@ def _ends_table(name: str, title: str, ends: dict[str, dict[str, Compared]]) -> 
     columns = ("Task", *(LABELS[method] for method in LABELS if any(method in row for row in ends.values())))
     methods = [method for method in LABELS if LABELS[method] in columns]
     rows = [[TASKS[task].title, *(row.get(method) for method in methods)] for task, row in ends.items()]
-    return Table(name, title, columns, rows, "Mean and standard deviation over the runs.")
+    return Table(name, title, columns, rows, _spreads(tasks=True))
+
+
+def _spreads(*, tasks: bool) -> str:
+    return "Mean and standard deviation over the runs. " + _chance("&plusmn; is", tasks=tasks)
+
+
+def _chance(what: str, *, tasks: bool) -> str:
+    """What the spread of runs is, and is not; of several tasks or of Random MDP alone."""
+    if tasks:
+        words = {"of": " of a task", "process": "", "start": " and, on Acrobot, in where they start"}
+    else:
+        words = {"of": "", "process": " of one process", "start": ""}
+    return ONE_DATA_SET.format(what=what, **words)
 
 
 def _end(records: list[Record]) -> Compared:

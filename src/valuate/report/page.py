@@ -89,6 +89,7 @@ def markdown(title: str, lead: str, warnings: Sequence[str], sections: Sequence[
         out += [_plain(part.lead)] if part.lead else []
         out += ["\n".join(f"- {_mark(said)}{_plain(said.text)}" for said in part.sentences)] if part.sentences else []
         out += [f"![{chart.title}](charts/{chart.name}.svg)" for chart in part.charts]
+        out += [_plain(part.note)] if part.charts and part.note else []
         for table in part.tables:
             if not table.name.startswith("settings-"):
                 out += [
@@ -144,6 +145,7 @@ def _section(part: Section) -> str:
         alone = len(part.charts) == 1
         inner = "".join(figure_html(chart, alone) for chart in part.charts)
         out.append(inner if alone else f'<div class="charts">{inner}</div>')
+        out += [f'<p class="note">{part.note}</p>'] if part.note else []
     for table in part.tables:
         if table.name.startswith("settings-"):
             out.append(f"<details><summary>Settings: {escape(table.title)}</summary>{table_html(table, '')}</details>")
