@@ -209,11 +209,29 @@ class TestPool:
             assert list(pool.results([])) == []
 
 
+def record_of(index):
+    """A record with all that is read of one."""
+    return {
+        "kind": "run",
+        "experiment": "x",
+        "cell": CELL.name,
+        "run": index,
+        "settings": CELL.as_dict(),
+        "data": {"rows": 400, "dim": 201},
+        "result": {"status": "budget spent", "passes": 4.0, "row_visits": 1600},
+        "trace": {},
+        "score": None,
+        "seconds": {"data": 0.1, "solve": 0.1, "score": 0.0},
+        "versions": {},
+        "peak_megabytes": None,
+    }
+
+
 @pytest.fixture
 def store(tmp_path):
     with Store.write(tmp_path / "s", "smoke", 0, {"x": [CELL]}) as made:
         for index in range(2):
-            made.append({"kind": "run", "experiment": "x", "cell": CELL.name, "run": index})
+            made.append(record_of(index))
     return tmp_path / "s"
 
 
@@ -227,7 +245,7 @@ class TestStore:
         assert (store / RECORDS).read_bytes() == before  # looking changes nothing
         with Store.write(store, "smoke", 0, {"x": [CELL]}) as again:
             assert "cut short" in again.notes[0]
-            again.append({"kind": "run", "experiment": "x", "cell": CELL.name, "run": 2})
+            again.append(record_of(2))
         assert len(Results(Store.read(store).records).of("x", CELL.name)) == 3
         assert not Store.read(store).notes
 
@@ -236,6 +254,35 @@ class TestStore:
         (store / RECORDS).write_bytes(b"\x00\x00{}\n[1]\n" + content)
         look = Store.read(store)
         assert len(look.records) == 2 and len(look.notes) == 2 and "Line 1" in look.notes[0]
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            {"kind": "run"},
+            {"kind": "failed", "experiment": "x"},
+            {"kind": "session"},
+            {"kind": "timing"},
+            {"kind": ["run"]},
+            record_of(2) | {"run": "2"},
+            record_of(2) | {"data": {"rows": 5}},
+            {name: part for name, part in record_of(2).items() if name != "seconds"},
+        ],
+    )
+    def test_a_record_that_lacks_something_is_none(self, store, line):
+        with (store / RECORDS).open("a") as file:
+            file.write(json.dumps(line) + "\n")
+        look = Store.read(store)
+        assert look.notes == [f"Line 3 of {RECORDS} is no record: it is left out and its run is repeated."]
+        assert len(look.records) == 2 == len(Results(look.records).of("x", CELL.name))
+
+    def test_a_report_leaves_it_out(self, tmp_path, monkeypatch):
+        monkeypatch.setitem(EXPERIMENTS, "table-2", replace(EXPERIMENTS["table-2"], cells=lambda *_: [CELL]))
+        experiments.reproduce(["table-2"], out=tmp_path / "o", jobs=1)
+        with (tmp_path / "o" / RECORDS).open("a") as file:
+            file.write('{"kind": "run"}\n')
+        found = CliRunner().invoke(cli.app, ["report", str(tmp_path / "o")])
+        assert found.exit_code == 0, found.output
+        assert "is no record: it is left out" in (tmp_path / "o" / "report.html").read_text()
 
     @pytest.mark.parametrize(
         ("scale", "seed", "cells", "why"),
@@ -298,7 +345,7 @@ class TestStore:
         opened = Store.write(store, "smoke", 0, {"x": [CELL]})
         opened._file = Full(opened._file)
         with opened, pytest.raises(ValuateError, match="the disk is full.*Finished runs are kept"):
-            opened.append({"kind": "run", "experiment": "x", "cell": CELL.name, "run": 2})
+            opened.append(record_of(2))
         assert len(Store.read(store).records) == 2 and not Store.read(store).notes
 
 

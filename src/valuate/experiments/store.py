@@ -18,6 +18,24 @@ MANIFEST = "manifest.json"
 RECORDS = "runs.jsonl"
 _DRAFT = MANIFEST + ".new"
 
+#: What a record of each kind has, and of which types: what is read without asking. Other kinds are not looked at.
+_KEY: dict[str, Any] = {"experiment": str, "cell": str, "run": int}
+_PARTS: dict[str, dict[str, Any]] = {
+    "run": _KEY
+    | dict.fromkeys(("settings", "data", "trace", "seconds", "versions"), dict)
+    | dict.fromkeys(("result", "score"), (dict, type(None)))
+    | {"peak_megabytes": (float, int, type(None))},
+    "failed": _KEY | {"reason": str},
+    "session": {"began": (float, int), "jobs": int, "machine": dict},
+    "timing": {"authors_way": dict},
+}
+#: What parts of the record of a run have, where there is something in them.
+_INNER = {
+    "data": {"rows", "dim"},
+    "result": {"status", "passes", "row_visits"},
+    "seconds": {"data", "solve", "score"},
+}
+
 
 class StoreError(ValuateError):
     """A record could not be written."""
@@ -131,12 +149,22 @@ class Store:
         for number, line in enumerate(content[:whole].splitlines(), start=1):
             try:
                 record = json.loads(line)
-                record["kind"]
+                sound = _is_record(record)
             except (ValueError, KeyError, TypeError):
+                sound = False
+            if not sound:
                 self.notes.append(f"Line {number} of {RECORDS} is no record: it is left out and its run is repeated.")
                 continue
             self.records.append(record)
         return whole
+
+
+def _is_record(record: dict[str, Any]) -> bool:
+    """Whether everything is there that a record of its kind is asked for; a KeyError or TypeError says no as well."""
+    kind = record["kind"]
+    if not all(isinstance(record[name], types) for name, types in _PARTS.get(kind, {}).items()):
+        return False
+    return kind != "run" or all(record[part] is None or names <= record[part].keys() for part, names in _INNER.items())
 
 
 def _merged(folder: Path, scale: str, seed: int, wanted: dict[str, Any]) -> dict[str, Any]:
