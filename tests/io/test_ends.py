@@ -197,12 +197,26 @@ def test_rows_are_sorted_by_episode_and_step():
         assert len(table) <= len(flat["reward"]) + 30
 
 
-def test_interleaved_episodes_are_put_together():
-    log = read(terminated=flags(4, 5), episode=[7, 3, 7, 3, 7, 3])
-    np.testing.assert_array_equal(log.states, [0, 2, 4, 1, 3, 5])
-    np.testing.assert_array_equal(log.next_states, [2, 4, 4, 3, 5, 5])
-    np.testing.assert_array_equal(log.episodes, [7, 7, 7, 3, 3, 3])
-    assert "Rows of an episode lay apart and have been put together, in the order that they had." in log.reading.notes
+def test_rows_that_lie_apart_without_steps_are_refused():
+    """Where the next state is that of the next row, an order that no column says would be a guess."""
+    arrays = {"terminated": flags(4, 5), "episode": [7, 3, 7, 3, 7, 3]}
+    with refuses(
+        "Rows of episode 7 ('episode') lie apart, in rows 0 and 2, and no column says which are earlier. Where the "
+        "next state is that of the next row, all depends on it. Name the column of steps or times: columns={'steps': "
+        "...}. Or put the rows of each episode together, in order of time; or name the columns of the next states."
+    ):
+        read(**arrays)
+    with refuses("Rows of episode b ('episode') lie apart"):
+        read(**arrays | {"episode": list("bababa")})
+    # Columns that may say it are named: by what they are called, dates, and numbers that count the rows.
+    days = np.array(["2024-01-03", "2024-01-03", "2024-01-01", "2024-01-02", "2024-01-02", "2024-01-01"], "M8[D]")
+    more = {"dose": [5, 1, 5, 2, 7, 5], "k": [2, 2, 0, 1, 1, 0], "admitted": days, "visit": [30, 20, 1, 10, 2, 1]}
+    with refuses("Name the column of steps or times: columns={'steps': 'visit'} (or 'k', 'admitted')."):
+        read(**arrays, **more)
+    log = read({"steps": "visit"}, **arrays, **more)
+    np.testing.assert_array_equal(log.states[:4], [2, 4, 5, 3])
+    with refuses("'date' holds text, such as '1/2/24': make numbers of it, or dates like 2024-01-31."):
+        read(**arrays, date=["7/2/24", "1/2/24", "8/2/24", "2/2/24", "9/2/24", "3/2/24"])
     # With next states of their own rows stay where they are: nothing says which is earlier.
     log = read(terminated=flags(4, 5), episode=[7, 3, 7, 3, 7, 3], next_obs=X + 1)
     np.testing.assert_array_equal(log.states, X)
@@ -231,12 +245,66 @@ def test_ids_that_are_used_again():
             "Each run of rows from step 0 on is taken for an episode of its own." in n for n in log.reading.notes
         )
 
+    # Without steps, each id comes again behind a row that ended an episode.
+    log = read(terminated=flags(1, 2, 4, 5), episode=list("aabaab"))
+    np.testing.assert_array_equal(log.next_states, [1, 1, 2, 4, 4, 5])
+    np.testing.assert_array_equal(log.episodes, [0, 0, 1, 2, 2, 3])
+    assert any("Ids of 'episode' are used again, each time behind a row that ends" in n for n in log.reading.notes)
+    # The one id of files of an episode each.
+    log = read(terminated=flags(2, 5), episode=[0] * 6, step=[0, 1, 2, 0, 1, 2])
+    np.testing.assert_array_equal(log.episodes, [0, 0, 0, 1, 1, 1])
+
+
+HOURS = {"episode": [0, 0, 0, 0, 1, 1], "time": [0, 8, 16, 0, 0, 8]}
+
+
+def test_an_hour_of_the_day_is_no_step():
+    """Ids whose rows lie together say where episodes are, whatever a column of times does."""
+    for more in ({}, {"next_obs": X + 1}):
+        log = read(terminated=flags(3, 5), **HOURS, **more)
+        np.testing.assert_array_equal(log.episodes, HOURS["episode"])
+        np.testing.assert_array_equal(log.states, X)
+        assert "steps" not in log.reading.columns and log.reading.unused == ("time",)
+        assert (
+            "'time' was not taken for steps: it is 0 in rows 0 and 3 of episode 0. The rows of each episode lie "
+            "together and stay in the order that they have." in log.reading.notes
+        )
+    log = read(terminated=flags(3, 5), episode=[0] * 4 + [1] * 2, date=[1] * 6, t=[4, 4, 5, 5, 7, 7])
+    np.testing.assert_array_equal(log.episodes, HOURS["episode"])
+    # Joined files: ids that start again are told apart, and a time of day does not add to them.
+    log = read(terminated=flags(1), episode=[0, 0, 1, 0, 0, 1], time=[0, 8, 0, 0, 0, 0])
+    np.testing.assert_array_equal(log.episodes, [0, 0, 2])
+
+
+def test_a_measurement_is_no_step():
+    """Numbers that are not whole and contradict rows that lie together sort nothing."""
+    warm = [37.1, 36.9, 37.4, 38.0, 37.5, 37.7]
+    log = read(terminated=flags(2, 5), episode=[0, 0, 0, 1, 1, 1], t=warm)
+    np.testing.assert_array_equal(log.states, X)
+    assert (
+        "'t' was not taken for steps: it is no whole number, and falls in row 1, in the middle of episode 0. The rows "
+        "of each episode lie together and stay in the order that they have. If it is the time: columns={'steps': 't'}."
+        in log.reading.notes
+    )
+    # As told, or where rows lie apart and nothing else can order them, or whole: sorted.
+    log = read({"steps": "t"}, terminated=flags(1, 5), episode=[0, 0, 0, 1, 1, 1], t=warm)
+    np.testing.assert_array_equal(log.states, [1, 0, 4, 5])
+    log = read(terminated=flags(4, 5), episode=[0, 1, 0, 1, 0, 1], t=[0.5, 0.2, 0.1, 0.4, 0.9, 0.9])
+    np.testing.assert_array_equal(log.states, [2, 0, 4, 1, 3, 5])
+    assert "'t' was taken for the time of a row. If it is none: columns={'steps': None}." in log.reading.notes
+    log = read(terminated=flags(0, 5), episode=[0, 0, 0, 1, 1, 1], t=[2.0, 0.0, 1.0, 0.0, 1.0, 2.0])
+    np.testing.assert_array_equal(log.states, [1, 2, 0, 3, 4, 5])
+
 
 def test_a_step_twice():
     arrays = {"terminated": flags(2, 5), "episode": [0] * 6, "step": [0, 1, 2, 1, 0, 2]}
-    with refuses("Episode 0 has step 0 more than once, in rows 0 and 4 (3 rows are such). Where the next state is"):
-        read(**arrays)
-    log = read(**arrays, next_obs=X + 1)
+    said = "Episode 0 has step 0 more than once, in rows 0 and 4 (3 rows are such). Where the next state is"
+    with refuses(said):
+        read({"steps": "step"}, **arrays)
+    with refuses("Episode 0 has step 1 more than once, in rows 1 and 4 (1 rows are such). Where the next state is"):
+        read(terminated=flags(2, 5), episode=[0, 0, 0, 1, 0, 1], step=[0, 1, 2, 0, 1, 1])
+    np.testing.assert_array_equal(read(**arrays).states, X)
+    log = read({"steps": "step"}, **arrays, next_obs=X + 1)
     np.testing.assert_array_equal(log.states, X)
     assert any("The rows are left in the order that they have." in note for note in log.reading.notes)
     assert read({"steps": None}, **arrays).reading.dropped == {}

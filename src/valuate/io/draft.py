@@ -10,7 +10,7 @@ import numpy as np
 from valuate import _checks
 from valuate.errors import InputError
 from valuate.io import ordering
-from valuate.io.names import plain
+from valuate.io.timing import put_in_order
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,8 +28,6 @@ __all__ = ["Draft", "load"]
 FLAGS = ("terminated", "truncated", "done", "last", "first")
 NUMBERS = ("rewards", "discounts", "probabilities", "log_probabilities", "ratios", "weights")
 _YES, _NO = {"true", "yes", "y", "t", "1"}, {"false", "no", "n", "f", "0"}
-#: Names of steps that are times: the next step may be any time later.
-_TIMES = {"time", "timestamp"}
 
 
 @dataclass(slots=True)
@@ -108,7 +106,7 @@ def load(table: Table, picks: Mapping[str, Pick], layout: str | None, *, observe
     if "steps" in draft.picks:
         draft.steps = _steps(draft)
     if not observed:
-        _put_in_order(draft)
+        put_in_order(draft)
     draft.starts = _starts(draft)
     return draft
 
@@ -196,63 +194,6 @@ def _steps(draft: Draft) -> NDArray[Any] | None:
     return None
 
 
-def _put_in_order(draft: Draft) -> None:
-    if draft.episodes is None:
-        return
-    if draft.steps is None and draft.has_next:
-        return  # each row knows its next state, and nothing says which row is earlier
-    if draft.steps is not None and ordering.counts_down(draft.episodes, draft.steps):
-        draft.notes.append(f"{draft.picks['steps'].names[0]!r} was left out: it counts down.")
-        draft.steps = None
-        del draft.picks["steps"]
-        return _put_in_order(draft)
-    order = ordering.order_of(draft.episodes, draft.steps)
-    if draft.steps is not None and _ids_used_twice(draft, order):
-        return
-    if order is None:
-        return
-    draft.order = order
-    draft.episodes = draft.episodes[order]
-    draft.steps = None if draft.steps is None else draft.steps[order]
-    draft.flags = {role: values[order] for role, values in draft.flags.items()}
-    draft.numbers = {role: values[order] for role, values in draft.numbers.items()}
-    draft.notes.append(
-        "The rows were out of order and have been sorted by episode and step."
-        if draft.steps is not None
-        else "Rows of an episode lay apart and have been put together, in the order that they had."
-    )
-
-
-def _ids_used_twice(draft: Draft, order: Index | None) -> bool:
-    """Whether an episode has a step twice, so that its rows cannot be sorted; what is done about it."""
-    episodes, steps = draft.episodes, draft.steps
-    assert episodes is not None and steps is not None
-    rows = np.arange(draft.n) if order is None else order
-    again = ordering.doubles(ordering.changes(episodes[rows]), steps[rows])
-    if not len(again):
-        return False
-    label = episodes[rows[again[0]]]
-    label = draft.labels["episodes"][label] if "episodes" in draft.labels else label
-    said = (
-        f"Episode {label} has step {steps[rows[again[0]]]} more than once, in rows {rows[again[0] - 1]} and "
-        f"{rows[again[0]]} ({len(again):,} rows are such)."
-    )
-    starts = ordering.changes(episodes)
-    starts[1:] |= steps[1:] <= steps[:-1]
-    if (steps[starts] == steps[0]).all():  # ids that start again, where logs have been joined
-        draft.episodes = np.cumsum(starts) - 1
-        draft.labels.pop("episodes", None)
-        draft.notes.append(f"{said} Each run of rows from step {steps[0]} on is taken for an episode of its own.")
-        return True
-    if not draft.has_next:
-        raise InputError(
-            f"{said} Where the next state is that of the next step, which one it is cannot be told: give each episode "
-            "an id of its own, or read without the column: columns={'steps': None}."
-        )
-    draft.notes.append(f"{said} The rows are left in the order that they have.")
-    return True
-
-
 def _starts(draft: Draft) -> Flags | None:
     """Where episodes start, by labels, by what marks first and last steps, or by steps that start again."""
     if draft.episodes is not None and ordering.apart(draft.episodes):
@@ -278,11 +219,6 @@ def _starts(draft: Draft) -> Flags | None:
     if starts is not None:
         starts[0] = True
     return starts
-
-
-def counts_steps(draft: Draft) -> bool:
-    """Whether the column of steps counts them, rather than being a time."""
-    return draft.steps is not None and plain(draft.picks["steps"].names[0]) not in _TIMES
 
 
 def actions_as_numbers(draft: Draft) -> NDArray[Any] | None:

@@ -10,7 +10,7 @@ import numpy as np
 from valuate import _checks
 from valuate.errors import InputError
 from valuate.io import filling, ordering
-from valuate.io.draft import counts_steps
+from valuate.io.timing import counts_steps
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
