@@ -151,3 +151,26 @@ def test_damaged_and_foreign_files_are_refused(tmp_path):
         va.load_model(path)
     with pytest.raises(va.InputError, match="cannot be read: No such file"):
         va.load_model(tmp_path / "nothing.json")
+
+
+def test_names_of_columns_and_texts_come_back(tmp_path):
+    table = {
+        "ward": ["icu", "home", "icu", "ward"],
+        "lab": [0.1, 0.2, 0.3, 0.4],
+        "move": ["up", "down", "up", "up"],
+        "reward": [1.0, 0.0, 2.0, 0.0],
+        "terminated": [False, True, False, True],
+        "patient": ["Ann", "Ann", "Bea", "Bea"],
+    }
+    log = va.read(table, {"states": ["ward", "lab"], "actions": "move", "episodes": "patient"})
+    model = va.LinearValue(ridge=0.1).fit(log)
+    found = there_and_back(model, tmp_path).reading_
+    assert found.columns == {"states": ("ward", "lab"), "actions": "move"}
+    assert found.labels == {"ward": ("home", "icu", "ward"), "actions": ("down", "up")}
+    assert "Ann" not in (tmp_path / "model.json").read_text()  # what predicting does not need stays where it was
+    model.fit(log.states, log.rewards)
+    assert not hasattr(there_and_back(model, tmp_path), "reading_")
+    held = json.loads((tmp_path / "model.json").read_text())
+    del held["reading"]  # as models were written before
+    (tmp_path / "model.json").write_text(json.dumps(held))
+    np.testing.assert_array_equal(va.load_model(tmp_path / "model.json").coef_, model.coef_)

@@ -165,6 +165,7 @@ def _from_log(model: Any, log: Transitions, extras: dict[str, Any], reset: bool)
         if len(shape) <= 1:
             model.n_features_in_ = width
         model._single_numbers = not shape
+        model.reading_ = log.reading
     elif len(shape) <= 1 and width != getattr(model, "n_features_in_", width):
         raise InputError(f"the log's states have {width} numbers and the model was fitted with {model.n_features_in_}.")
     logged = extras.get("probabilities")
@@ -201,7 +202,7 @@ def _with_actions(given: Given, extras: dict[str, Any], actions: Any, next_actio
 
 def _forget(model: Any) -> None:
     """What an earlier fit knew of its input."""
-    for name in ("n_features_in_", "feature_names_in_", "_single_numbers"):
+    for name in ("n_features_in_", "feature_names_in_", "_single_numbers", "reading_"):
         if hasattr(model, name):
             delattr(model, name)
 

@@ -83,6 +83,9 @@ class LinearValue(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     n_features_in_ : int
     feature_names_in_ : array of str
         Where states came in a data frame.
+    reading_ : Reading or None
+        Where it was fitted to a log: how that was read. In a model from a file, what concerns states and actions: the
+        names of their columns, and what the numbers of texts stand for.
 
     Examples
     --------
@@ -337,7 +340,8 @@ class LinearValue(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         Notes
         -----
-        Saved are parameters, weights, features and how the solver ended; the rows (``problem_``) and a policy are not.
+        Saved are parameters, weights, features, the names of columns and how the solver ended; the rows (``problem_``)
+        and a policy are not.
         Features of other packages go through skops, where it is installed; functions are refused.
         """
         check_is_fitted(self, "coef_")

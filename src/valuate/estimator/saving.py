@@ -20,6 +20,7 @@ from valuate.estimator.mapping import Blocks, Pairs, States, apply
 from valuate.estimator.reference import Reference
 from valuate.features import StateActionBlocks
 from valuate.features._base import FeatureMap
+from valuate.io import Reading
 from valuate.solution import Solution, Status, Trace
 from valuate.summing import Moments
 
@@ -32,6 +33,7 @@ FORMAT, VERSION = "valuate model", 1
 _PARAMETERS = ("discount", "ridge", "fit_intercept", "values", "tolerance", "passes")
 _INPUT = ("n_features_in_", "_single_numbers", "_bootstraps", "_follows")
 _SOLUTION = ("relative_residual", "row_visits", "setup_visits", "passes", "epochs", "seconds", "tolerance", "message")
+_READ = ("states", "actions")
 _MOMENTS = ("A", "b", "C")
 _NUMBERS = ("n_rows", "weight", "square_rewards")
 
@@ -89,6 +91,7 @@ def _written(model: Any) -> dict[str, Any]:
         "features_note": model.features_note_,
         "input": {name: getattr(model, name) for name in _INPUT if hasattr(model, name)}
         | {"feature_names_in_": list(model.feature_names_in_) if hasattr(model, "feature_names_in_") else None},
+        "reading": _reading(getattr(model, "reading_", None)),
         "coef": _array(model.coef_),
         "intercept": float(model.intercept_),
         "coordinates": _fields(model._coordinates),
@@ -109,6 +112,8 @@ def _read(held: dict[str, Any], kind: type, trusted: frozenset[str]) -> Any:
     for name, value in held["input"].items():
         if value is not None:
             setattr(model, name, np.array(value, dtype=object) if name == "feature_names_in_" else value)
+    if held.get("reading") is not None:  # models of older files have none
+        model.reading_ = _reading_from(held["reading"])
     model._map, model.features_ = map, _user_map(map)
     model.kind_, model.evaluates_ = held["kind"], held["evaluates"]
     model.features_note_ = held["features_note"]
@@ -130,6 +135,31 @@ def _read(held: dict[str, Any], kind: type, trusted: frozenset[str]) -> Any:
     if len(model.coef_) != model._coordinates.n_features:
         raise InputError(f"coef has {len(model.coef_)} entries and there are {model._coordinates.n_features} features.")
     return model
+
+
+def _reading(reading: Reading | None) -> dict[str, Any] | None:
+    """What a further file is read by: which columns states and actions are, and what numbers of texts stand for."""
+    if reading is None:
+        return None
+    columns = {role: reading.columns[role] for role in _READ if role in reading.columns}
+    known = {*_READ, *(name for names in columns.values() for name in ([names] if isinstance(names, str) else names))}
+    return {
+        "source": reading.source,
+        "format": reading.format,
+        "rows": int(reading.rows),
+        "columns": {role: names if isinstance(names, str) else list(names) for role, names in columns.items()},
+        "labels": {key: list(map(str, texts)) for key, texts in reading.labels.items() if key in known},
+    }
+
+
+def _reading_from(held: dict[str, Any]) -> Reading:
+    return Reading(
+        source=str(held["source"]),
+        format=str(held["format"]),
+        rows=int(held["rows"]),
+        columns={role: names if isinstance(names, str) else tuple(names) for role, names in held["columns"].items()},
+        labels={key: tuple(texts) for key, texts in held["labels"].items()},
+    )
 
 
 def _user_map(map: Any) -> Any:
