@@ -16,7 +16,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 demo: $(STAMPS)/runtime fresh-kernels ## collect a log, look at it, fit it, print the value with its interval, write the page
-	@$(BIN)/valuate demo
+	@$(BIN)/valuate demo --force
 
 test: $(STAMPS)/test fresh-kernels ## run all tests
 	@$(BIN)/python -m pytest -q -n 2

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import traceback
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -161,8 +164,40 @@ def report(
 def main() -> None:
     """Run the command line; what a user can mend ends with one message and exit code 2."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            # What a full disk or a closed pipe does not take shows here, while something can still be said of it.
+            if sys.stdout is not None:
+                sys.stdout.flush()
     except ValuateError as error:
-        said = Text.assemble((f"{type(error).__name__}: ", "red"), as_typed(str(error)))
-        Console(stderr=True).print(said, soft_wrap=True)
-        sys.exit(2)
+        _end(type(error).__name__, as_typed(str(error)))
+    except BrokenPipeError:
+        _drop_output()
+        sys.exit(1)
+    except OSError as error:
+        _drop_output()
+        why = error.strerror or str(error)
+        _end("OSError", f"{error.filename}: {why}." if error.filename else f"Not all could be written or read: {why}.")
+    except (ValueError, TypeError) as error:
+        if not _by_scikit_learn(error):
+            raise
+        _end(type(error).__name__, as_typed(" ".join(str(error).split())))
+
+
+def _end(kind: str, message: str) -> NoReturn:
+    Console(stderr=True).print(Text.assemble((f"{kind}: ", "red"), message), soft_wrap=True)
+    sys.exit(2)
+
+
+def _drop_output() -> None:
+    """What could not be printed is not tried again when Python ends, which would end in a second complaint."""
+    with suppress(OSError):  # where output goes to no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _by_scikit_learn(error: BaseException) -> bool:
+    """Whether scikit-learn refused what it was given; any other error that is not ours is a defect."""
+    modules = [frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)]
+    ours = max(place for place, name in enumerate(modules) if name.partition(".")[0] == "valuate")
+    return any(name.partition(".")[0] == "sklearn" for name in modules[ours:])

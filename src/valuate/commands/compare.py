@@ -57,7 +57,7 @@ def compare(
     """
     from valuate import Problem, floor
 
-    options.refuse_existing(force, chart)
+    options.require_free(force, {"--chart": chart}, {"log": log})
     names = _chosen(solvers)
     with options.steps(len(names) + 2, quiet=as_json) as tell:
         tell("Reading")
@@ -94,7 +94,7 @@ def _chosen(given: list[str] | None) -> list[str]:
 def _features(text: str, log: Any) -> Any:
     from valuate import features
 
-    if text in ("none", "linear"):
+    if text == "none":
         return None
     return features.choose(log)[0] if text == "auto" else features.from_text(text, log)
 

@@ -11,11 +11,12 @@ from valuate.commands import files, fit, inspect, options
 
 
 def demo(
-    folder: Annotated[Path, typer.Option(help="Where log, model and page go; made where missing.")] = Path(
-        "valuate-demo"
-    ),
+    folder: Annotated[
+        Path, typer.Option(help="Where log, model and page go; made where missing.", file_okay=False)
+    ] = Path("valuate-demo"),
     steps: Annotated[int, typer.Option(help="Transitions in the log.", min=500)] = 20_000,
     seed: options.Seed = 0,
+    force: options.Force = False,
 ) -> None:
     """Collect a Cart Pole log, look at it, fit it, print the value with its interval, and write the page.
 
@@ -23,6 +24,7 @@ def demo(
     """
     folder.mkdir(parents=True, exist_ok=True)
     log, model, page = (folder / name for name in ("cart-pole.parquet", "model.valuate", "report.html"))
+    options.require_free(force, {"log": log, "model": model, "page": page}, {})
     _say(f"valuate collect cart-pole --steps {steps} --seed {seed} --out {log}")
     files.collect("cart-pole", steps, log, seed, force=True)
     _say(f"valuate inspect {log}")

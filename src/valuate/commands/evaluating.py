@@ -90,7 +90,7 @@ def evaluate(
     asked = policies.chosen(policy, initial_policy, log)
     with warnings_kept() as notes:
         tell("Solving")
-        wanted = None if features in ("none", "linear") else features
+        wanted = None if features == "none" else features
         model = LinearValue(wanted, discount, solver, ridge, intercept, asked.policy, seed)
         model.fit(log, **asked.fit)
         lap("fit")

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from valuate.commands import options
+from valuate.commands.wording import as_typed
 
 
 def collect(
@@ -24,7 +25,7 @@ def collect(
     """
     from valuate import environments, io
 
-    options.refuse_existing(force, out)
+    options.require_free(force, {"--out": out}, {})
     with options.steps(2, quiet=as_json) as tell:
         tell("Collecting")
         log = environments.make(environment).collect(steps, seed=seed)
@@ -52,7 +53,7 @@ def convert(
     """
     from valuate import io
 
-    options.refuse_existing(force, out)
+    options.require_free(force, {"the output": out}, {"log": source})
     with options.steps(1, quiet=as_json) as tell:
         tell("Converting")
         log = io.convert(source, out, options.read_columns(column), format=format, done=done, force=force)
@@ -60,5 +61,5 @@ def convert(
         options.print_json({"out": str(out), "reading": None if log.reading is None else log.reading.as_dict()})
     else:
         if log.reading is not None:
-            typer.echo(str(log.reading))
+            typer.echo(as_typed(str(log.reading)))
         typer.echo(f"Written: {out}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from valuate.commands import options
+from valuate.commands.wording import as_typed
 
 if TYPE_CHECKING:
     from valuate.commands.evaluating import Evaluation
@@ -48,14 +50,22 @@ def fit(
 ) -> None:
     """Estimate the value of the policy that wrote a log (or another), with an interval.
 
-    Exit codes: 0; 1 where the log or the answer should not be trusted (the number is printed all the same); 2 for what
-    you can mend: files, columns, options.
+    \b
+    Exit codes:
+      0  the number can be used
+      1  the log or the answer should not be trusted; the number is printed all the same
+      2  something that you can mend: files, columns, options
 
-    Example: valuate fit log.parquet --discount 0.99 --report page.html
-    """
+    \b
+    Examples:
+      valuate fit log.parquet --discount 0.99 --report page.html
+      valuate fit visits.csv --column states=age,pulse --column rewards=score
+      valuate fit log.parquet --policy next.csv --initial-policy first.csv
+    """  # noqa: D301  # a backspace keeps the lines of a paragraph
     from valuate.commands.evaluating import evaluate
 
-    options.refuse_existing(force, out, report)
+    tables = {"file of --policy": None if policy == "uniform" else policy, "file of --initial-policy": initial_policy}
+    options.require_free(force, {"--out": out, "--report": report}, {"log": log, **tables})
     with options.steps(5 + (report is not None), quiet=as_json) as tell:
         tell("Reading")
         read = options.read_log(log, column, format, done)
@@ -110,14 +120,42 @@ def _shown(found: Evaluation, confidence: float) -> Group:
         ("evaluates", found.model.evaluates_),
         ("features", found.model.features_note_ or f"{len(found.model.coef_):,}"),
         ("solver", solution.message),
+        *_read(found),
         ("log", found.findings.verdict),
     ]
     table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="dim")
+    table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, text in lines:
-        table.add_row(name, Text(str(text)))
+        table.add_row(name, Text(as_typed(str(text))))
     parts.append(Padding(table, (0, 1)))
-    said = [*(str(finding) for finding in found.findings if finding.severity != "note"), *value.notes, *found.notes]
-    parts += [Padding(Text(f"- {text}"), (0, 1)) for text in dict.fromkeys(said)]
+    parts += [Padding(Text(f"- {as_typed(text)}"), (0, 1)) for text in _said(found)]
     return Group(*parts)
+
+
+def _read(found: Evaluation) -> Iterator[tuple[str, str]]:
+    """What was taken for what, and what was left out."""
+    from valuate.io.report import several
+
+    reading = found.log.reading
+    if reading is None:
+        return
+    dropped = f", {reading.n_dropped:,} dropped" if reading.dropped else ""
+    yield "rows", f"{reading.rows:,}{dropped}"
+    yield "columns", "; ".join(f"{ours} from {several(theirs)}" for ours, theirs in reading.columns.items())
+    if reading.unused:
+        yield "not used", several(reading.unused)
+
+
+def _said(found: Evaluation) -> Iterable[str]:
+    """What to know, each sentence once: of the log, of the number, of the numbers beside it."""
+    reading, value = found.log.reading, found.value
+    said = [str(finding) for finding in found.findings if finding.severity != "note"]
+    if reading is not None:
+        said += [f"{count:,} row{'s' * (count != 1)} dropped: {why}." for why, count in reading.dropped.items()]
+        said += reading.notes
+    said += value.notes
+    # A warning that says again what the number says is left out.
+    said += [note for note in found.notes if not any(own in note for own in value.notes)]
+    said += [f"{name}: {note}" for name, number in found.beside.items() for note in number.notes]
+    return dict.fromkeys(said)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from valuate.commands import options
+from valuate.commands.wording import as_typed
+
+if TYPE_CHECKING:
+    from valuate.inspecting import Findings
 
 
 def inspect(
@@ -51,6 +56,13 @@ def inspect(
     else:
         console = Console()
         if note:
-            console.print(note, markup=False)
-        console.print(found.table())
+            console.print(as_typed(note), markup=False)
+        console.print(_typed(found).table())
     raise typer.Exit(found.exit_code)
+
+
+def _typed(found: Findings) -> Findings:
+    """The same findings, in the words of the command line."""
+    return replace(
+        found, findings=tuple(replace(one, message=as_typed(one.message), advice=as_typed(one.advice)) for one in found)
+    )

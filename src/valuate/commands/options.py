@@ -60,15 +60,38 @@ def read_columns(given: list[str] | None) -> dict[str, Any] | None:
     return out
 
 
-def refuse_existing(force: bool, *paths: Path | None) -> None:
-    """Before any work: files that exist are not written over, and folders must be there."""
-    for path in paths:
-        if path is None:
-            continue
+def require_free(force: bool, outputs: dict[str, Path | None], inputs: dict[str, str | Path | None]) -> None:
+    """Before any work: nothing is written over that is read, is written already, or exists (unless forced).
+
+    Parameters
+    ----------
+    force : bool
+    outputs, inputs : dict
+        Files by what the user calls them: an option such as "--out", or what stands in its place.
+    """
+    wanted = {option: path for option, path in outputs.items() if path is not None}
+    before: dict[str, Path] = {}
+    for option, path in wanted.items():
+        for what, source in inputs.items():
+            if source is not None and _same(path, Path(source)):
+                raise InputError(f"{option} {path} is the {what} itself, which would be lost. Give another name.")
+        for other, taken in before.items():
+            if _same(path, taken):
+                raise InputError(f"{other} and {option} are both {path}: one would write over the other.")
+        before[option] = path
+    for path in wanted.values():
         if path.exists() and not force:
             raise InputError(f"{path} exists already. Give --force to write over it, or another name.")
         if not path.absolute().parent.is_dir():
             raise InputError(f"The folder {path.absolute().parent.name} for {path.name} does not exist. Make it first.")
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two names are one file's, be it there or not, and whatever links lead to it."""
+    try:
+        return one.samefile(other)
+    except OSError:
+        return one.resolve() == other.resolve()
 
 
 def write_text(path: Path, text: str) -> None:

@@ -97,6 +97,7 @@ def _from_file(option: str, path: Path, count: int, of: str) -> NDArray[Any]:
                 table = table[1:]  # names of columns
     except (OSError, ValueError, EOFError) as error:
         raise InputError(f"{option} {path} cannot be read as a table of numbers: {error}") from None
+    _refuse_separators(option, path, table)
     if table.ndim == 2 and table.shape[1] == 1:
         table = table[:, 0]
     if table.ndim not in (1, 2) or len(table) != count:
@@ -105,7 +106,27 @@ def _from_file(option: str, path: Path, count: int, of: str) -> NDArray[Any]:
             "actions, or the action, for each of them."
         )
     if table.ndim == 2:
+        if len(table) > 2 and (np.diff(table[:, 0]) == 1).all():
+            raise InputError(
+                f"the first column of {option} {path} counts the rows, and would be the probability of an action: "
+                "write the file without it (pandas: to_csv(..., index=False))."
+            )
         return np.asarray(table, dtype=np.float64)
     if not np.isfinite(table).all() or (table != np.round(table)).any():
         raise InputError(f"{option} {path} has one column, which must hold actions as whole numbers.")
     return np.asarray(table, dtype=np.int64)
+
+
+def _refuse_separators(option: str, path: Path, table: NDArray[Any]) -> None:
+    """A table without a single number, because its columns are separated by something else than commas."""
+    if path.suffix == ".npy" or not np.isnan(table).all():
+        return
+    with path.open(encoding="utf-8", errors="replace") as file:
+        first = file.readline()
+    separator = next((mark for mark in (";", "\t", "|", " ") if mark in first.strip()), None)
+    if separator is not None:
+        name = {"\t": "tabs", " ": "spaces"}.get(separator, repr(separator))
+        raise InputError(
+            f"{option} {path} has its columns separated by {name}: write it with commas (pandas: to_csv(..., "
+            "index=False)), and numbers with a decimal point."
+        )

@@ -1,9 +1,9 @@
-"""``valuate predict``: the values of a log's states by a saved model."""
+"""``valuate predict``: the values of a table's states by a saved model."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import numpy as np
 import typer
@@ -11,37 +11,43 @@ import typer
 from valuate.commands import options
 from valuate.errors import InputError
 
+if TYPE_CHECKING:
+    from valuate.estimator import LinearValue
+    from valuate.io import States
+
 
 def predict(
     model: Annotated[Path, typer.Argument(help="What valuate fit wrote with --out.", dir_okay=False)],
-    log: options.Log,
+    log: Annotated[str, typer.Argument(help="A file with states, as a log has them; nothing else is needed.")],
     out: Annotated[Path | None, typer.Option(help="Write the values here, a line a row (.csv) or .npy.")] = None,
     column: options.Columns = None,
     format: options.Format = None,
-    done: options.Done = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Print the values of the states of a log (or of its actions, for a model of these), in its order.
+    """Print a value for every row of a file, in its order: of the states, or of the actions for a model of these.
+
+    The columns and the texts in them are those that the model was fitted to, whatever their order in the file.
 
     Example: valuate predict model.valuate log.csv --out values.csv
     """
     from valuate.estimator import load_model
 
-    options.refuse_existing(force, out)
+    options.require_free(force, {"--out": out}, {"log": log, "model": model})
     with options.steps(3, quiet=as_json) as tell:
         tell("Reading")
         fitted = load_model(model)
-        read = options.read_log(log, column, format, done)
+        read = _read(fitted, log, options.read_columns(column) or {}, format)
+        states = _shaped(fitted, read, log)
         tell("Predicting")
         actions: dict[str, Any] = {}
         if fitted.kind_ == "action":
             if read.actions is None:
                 raise InputError(
-                    "the model is of action values and the log has no actions. Name them: --column actions=a."
+                    "the model is of action values and the file has no actions. Name them: --column actions=a."
                 )
             actions = {"actions": read.actions}
-        values = fitted.predict(read.states, **actions)
+        values = fitted.predict(states, **actions)
         if out is not None:
             _write(out, values)
     if as_json:
@@ -50,6 +56,72 @@ def predict(
         typer.echo("\n".join(f"{value:.10g}" for value in values))
     else:
         typer.echo(f"{len(values):,} values, {values.min():.4g} to {values.max():.4g}: {out}")
+
+
+def _read(fitted: LinearValue, source: str, given: dict[str, Any], format: str | None) -> States:
+    """The states of a file, with the columns and texts of the model unless others are given."""
+    from valuate import io
+
+    reading = getattr(fitted, "reading_", None)
+    roles = ("states", "actions") if fitted.kind_ == "action" else ("states",)
+    own = {} if reading is None else {role: reading.columns[role] for role in roles if role in reading.columns}
+    columns = own | given | ({} if "actions" in roles else {"actions": None})
+    labels = None if reading is None else _renamed(reading.labels, own, columns)
+    try:
+        return io.read_states(source, columns, format=format, labels=labels)
+    except InputError as error:
+        found = None if given or not own else _as_written(source, own, format, labels)
+        return found or _refuse(error, {role: names for role, names in own.items() if role not in given})
+
+
+def _as_written(source: str, own: dict[str, Any], format: str | None, labels: Any) -> States | None:
+    """A file of ours that keeps the model's columns in another form than one array each."""
+    from valuate import io
+
+    try:
+        read = io.read_states(source, format=format, labels=labels)
+    except InputError:
+        return None
+    return read if all(read.reading.columns.get(role) == names for role, names in own.items()) else None
+
+
+def _refuse(error: InputError, own: dict[str, Any]) -> NoReturn:
+    """Say of a column that is missing where its name comes from, which is not the user."""
+    if not own or "there is no such column" not in str(error):
+        raise error
+    said = str(error).replace("columns names", "the model names")
+    named = " ".join(f"--column {role}={','.join(_several(names))}" for role, names in own.items())
+    raise InputError(f"{said} Where it is called otherwise here, give this file's names, in the order of {named}.")
+
+
+def _renamed(labels: dict[str, Any], own: dict[str, Any], columns: dict[str, Any]) -> dict[str, Any]:
+    """Labels of the model's columns, under the names that these columns have in the file."""
+    out = dict(labels)
+    for role, names in own.items():
+        for ours, theirs in zip(_several(names), _several(columns[role]), strict=False):
+            if ours in labels:
+                out[theirs] = labels[ours]
+    return out
+
+
+def _several(names: Any) -> tuple[str, ...]:
+    return () if names is None else (names,) if isinstance(names, str) else tuple(names)
+
+
+def _shaped(fitted: LinearValue, read: States, source: str) -> Any:
+    """The states in the form that the model knows; a message of ours where they have another width."""
+    wanted = getattr(fitted, "n_features_in_", None)
+    shape = read.states.shape[1:]
+    width = int(np.prod(shape, dtype=int))
+    if wanted is not None and width != wanted:
+        found = ", ".join(_several(read.reading.columns["states"]))
+        raise InputError(
+            f"the states of {source} have {width} number{'s' * (width != 1)} ({found}), and those of the model "
+            f"{wanted}. Name their columns, in the model's order: --column states=..."
+        )
+    if wanted == 1:  # a column of its own is (n,) from a table and may have been (n, 1) in Python
+        return read.states.reshape((-1,) if getattr(fitted, "_single_numbers", False) else (-1, 1))
+    return read.states
 
 
 def _write(path: Path, values: np.ndarray[Any, np.dtype[np.float64]]) -> None:
