@@ -188,6 +188,32 @@ def test_what_is_not_a_log():
         va.read([])
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["patient", "Patient_ID", "subject_id", "userId", "customer", "session_id", "person_id", "case_id", "encounter"],
+)
+def test_whom_rows_are_about_is_an_episode(name):
+    assert taken(obs=S, **{name: [4, 4, 4, 7, 7, 7]})["episodes"] == name
+    both = va.read({**BASE, "obs": S, name: [4, 4, 4, 7, 7, 7], "episode": [1, 1, 2, 2, 3, 3]})
+    assert both.reading.columns["episodes"] == "episode" and both.reading.unused == (name,)
+    # A column that is named for something else is no id.
+    assert "episodes" not in taken({"actions": name}, obs=S, **{name: [4, 4, 4, 7, 7, 7]})
+
+
+def test_several_subjects_are_asked_about():
+    ids = {"patient_id": [4, 4, 4, 7, 7, 7], "stay_id": [1, 1, 2, 3, 4, 4]}
+    with refuses(
+        "'patient_id' and 'stay_id' may each say where episodes are. Say which: columns={'episodes': 'patient_id'}; or "
+        "{'episodes': None} where none of them does."
+    ):
+        taken(obs=S, **ids)
+    assert taken({"episodes": "stay_id"}, obs=S, **ids)["episodes"] == "stay_id"
+    assert "episodes" not in taken({"episodes": None}, obs=S, **ids)
+    # Episodes that come one by one need no column.
+    one = {"observations": S, "rewards": BASE["reward"], "terminated": True, "user": np.full(N, 3)}
+    assert va.read([one, one]).episodes.tolist() == [0] * N + [1] * N
+
+
 # ---- kinds of values
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from valuate import _checks
 from valuate.errors import InputError, InputTypeError
 from valuate.io.columns import Arrays, flattened
-from valuate.io.names import ALIASES, canonical, plain, suggestion
+from valuate.io.names import ALIASES, SUBJECTS, canonical, plain, suggestion
 
 __all__ = ["EPISODE", "as_mapping", "join", "rewards_of"]
 
@@ -94,7 +94,7 @@ def join(
         raise InputError("There are no episodes: at least one is needed.")
     joined: dict[str, Any] = {name: np.concatenate(values) for name, values in parts.items()}
     labels = ids if len(set(ids)) == len(ids) else range(len(ids))
-    if not any(canonical(name) == "episodes" for name in joined):
+    if not any(canonical(name) == "episodes" and plain(name) not in SUBJECTS for name in joined):
         joined[EPISODE] = np.repeat(np.array(list(labels)), lengths)
     return Arrays(joined, format), extra == 1
 

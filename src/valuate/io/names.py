@@ -6,8 +6,15 @@ import difflib
 import re
 from collections.abc import Iterable
 
-__all__ = ["ALIASES", "FAMILIES", "ROLES", "canonical", "family", "nearest", "plain", "suggestion"]
+__all__ = ["ALIASES", "FAMILIES", "ROLES", "SUBJECTS", "canonical", "family", "nearest", "plain", "suggestion"]
 
+#: Whom or what rows are about: an episode each, where no column names the episodes.
+SUBJECTS = tuple(
+    f"{who}{ending}"
+    for who in ("encounter", "admission", "stay", "case", "session", "patient", "subject", "person", "user", "customer")
+    for ending in ("", "_id", "_ids", "_no", "_number", "_nr")
+    if who + ending != "stay"  # how long, as often as whose
+) + ("hadm_id", "icustay_id", "client_id", "member_id", "participant_id", "player_id", "user_name", "username")
 #: What a column can be taken for, with the names that mean it, the surest first. Compared as `plain` writes them.
 ALIASES: dict[str, tuple[str, ...]] = {
     "states": ("states", "state", "observations", "observation", "obs", "s"),
@@ -33,6 +40,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "episodes": (
         *("episodes", "episode", "episode_id", "episode_ids", "eps_id", "ep_id", "episode_index", "episode_idx"),
         *("episode_number", "trajectories", "trajectory", "trajectory_id", "trajectory_index", "traj", "traj_id"),
+        *SUBJECTS,
     ),
     "steps": (
         *("steps", "step", "t", "timestep", "timesteps", "time_step", "time_steps", "step_id", "step_index"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from valuate.errors import InputError, InputTypeError
-from valuate.io.names import ALIASES, FAMILIES, ROLES, canonical, family, nearest, plain, suggestion
+from valuate.io.names import ALIASES, FAMILIES, ROLES, SUBJECTS, canonical, family, nearest, plain, suggestion
 
 if TYPE_CHECKING:
     from valuate.io.columns import Table
@@ -102,6 +102,8 @@ def resolve(
         follower = f"next_{role}"
         if role in picks and follower not in columns and "rewards" in needed:
             _follow(role, follower, there, picks)
+    if "episodes" not in columns and "rewards" in needed:
+        _refuse_several_subjects(there, picks)
     for role in needed:
         if role not in picks:
             raise _missing(role, table, picks)
@@ -135,6 +137,19 @@ def _refuse_twice(picks: Mapping[str, Pick]) -> None:
             if name in owner and {role, owner[name]} != {"done", "last"}:
                 raise InputError(f"columns names {name!r} for {owner[name]} and for {role}: a column is one of them.")
             owner[name] = role
+
+
+def _refuse_several_subjects(there: list[str], picks: Mapping[str, Pick]) -> None:
+    """Refuse columns of patients and of sessions, say, where no column is that of the episodes."""
+    if "episodes" not in picks or plain(picks["episodes"].names[0]) not in SUBJECTS:
+        return
+    taken = {name for role, pick in picks.items() if role != "episodes" for name in pick.names}
+    several = [name for name in there if name not in taken and plain(name) in SUBJECTS]
+    if len(several) > 1:
+        raise InputError(
+            f"{' and '.join(map(repr, several))} may each say where episodes are. Say which: "
+            f"columns={{'episodes': {several[0]!r}}}; or {{'episodes': None}} where none of them does."
+        )
 
 
 def _known(aliases: tuple[str, ...], there: list[str], picks: Mapping[str, Pick]) -> str | None:
