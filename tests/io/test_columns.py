@@ -112,6 +112,20 @@ def test_next_columns_beside_the_users_own():
     assert taken({"states": "features"}, features=S, next_features=S)["next_states"] == "next_features"
 
 
+def test_what_never_changes_is_its_own_next_state():
+    arrays = {"bp": S[:, 0], "age": S[:, 1], "next_bp": S[:, 0] + 1}
+    with refuses("where 'age' may stand again if it never changes"):
+        taken({"states": ["bp", "age"]}, **arrays)
+    log = va.read({**BASE, **arrays}, {"states": ["bp", "age"], "next_states": ["next_bp", "age"]})
+    np.testing.assert_array_equal(log.next_states, np.stack([S[:, 0] + 1, S[:, 1]], axis=1))
+    sexed = {**BASE, **arrays, "age": ["f", "m"] * 3}
+    log = va.read(sexed, {"states": ["bp", "age"], "next_states": ["next_bp", "age"]})
+    np.testing.assert_array_equal(log.next_states, np.stack([S[:, 0] + 1, [0, 1] * 3], axis=1))
+    for states, next_states in ((["bp", "age"], ["age", "next_bp"]), (["bp", "age"], ["bp", "age"]), ("bp", "bp")):
+        with refuses("for states and for next_states: a column is one of them."):
+            taken({"states": states, "next_states": next_states}, **arrays)
+
+
 def test_a_missing_dimension_is_found():
     arrays = {f"obs_{k}": S[:, 0] for k in range(4)} | {f"next_obs_{k}": S[:, 0] for k in range(3)}
     with refuses("nothing is there to follow 'obs_3', such as 'next_obs_3'. The nearest names are 'next_obs_"):
@@ -333,6 +347,42 @@ def test_vectors_in_a_column(source, tmp_path):
     with refuses("column 'observations' has "):
         broken = {**rows, "observations": short}
         va.read(broken if source == "dict" else pd.DataFrame(broken))
+
+
+@pytest.mark.parametrize("form", ["pandas", "numpy", "tuples"])
+def test_lists_as_text_are_lists(form, tmp_path):
+    """As a data frame writes them to CSV, with commas, or without where they were arrays."""
+    import pandas as pd
+
+    rows = {"pandas": lambda row: row.tolist(), "numpy": lambda row: row, "tuples": lambda row: f"[{row[0]},{row[1]}]"}
+    text = {"obs": [rows[form](row) for row in S / 4], "next_obs": [rows[form](row) for row in S / 4 + 1]}
+    pd.DataFrame({**BASE, **text, "dose": S[:, 0], "action": [[k, 1] for k in range(N)]}).to_csv(
+        tmp_path / "log.csv", index=False
+    )
+    log = va.read(tmp_path / "log.csv")
+    np.testing.assert_array_equal(log.states, S / 4)
+    np.testing.assert_array_equal(log.next_states, S / 4 + 1)
+    np.testing.assert_array_equal(log.actions, [[k, 1] for k in range(N)])
+    assert log.actions.dtype == np.int64 and log.reading.labels == {}
+    assert "'obs' holds lists as text, which became numbers." in log.reading.notes
+    found = va.io.read_states(tmp_path / "log.csv", labels={})
+    np.testing.assert_array_equal(found.states, S / 4)
+    beside = va.read(tmp_path / "log.csv", {"states": ["obs", "dose"], "next_states": None})
+    np.testing.assert_array_equal(beside.states, np.column_stack([S / 4, S[:, 0]]))
+
+
+def test_lists_as_text_that_are_no_rows_of_numbers():
+    good = ["[1, 2]"] * (N - 1)
+    said = "column 'obs' holds lists as text, and "
+    with refuses(f"{said}row 5 has '[1, x]', which is not a list of numbers. All rows need a list of as many numbers"):
+        taken(obs=[*good, "[1, x]"])
+    with refuses(f"{said}row 5 has '[1 2 ... 3 4]', which is not a list of numbers."):
+        taken(obs=[*good, "[1 2 ... 3 4]"])
+    with refuses(f"{said}row 0 has 2 numbers and row 5 3."):
+        taken(obs=[*good, "[1, 2, 3]"])
+    assert va.read({**BASE, "obs": ["[[1, 2], [3, 4]]"] * N}).states.shape == (N, 2, 2)
+    # Text that begins otherwise, as that of intervals, is what it was.
+    assert va.read({**BASE, "obs": ["(0, 1]", "[2, 3)"] * 3}).reading.labels == {"states": ("(0, 1]", "[2, 3)")}
 
 
 def test_pictures():

@@ -123,7 +123,7 @@ def _finish(draft: Draft, found: Ends, only: Flags, observed: bool) -> Transitio
     if draft.episodes is not None:
         columns["episodes"] = draft.episodes if keep.all() else draft.episodes[keep]
     columns |= extras.numbers(draft, keep) | extras.actions(draft, keep, terminated)
-    extras.label(draft, "states", stored.states.labels)
+    extras.label(draft, "states", stored.states)
     return _log(draft, stored, keep, {"terminated": terminated, "truncated": truncated, **columns})
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from valuate.errors import InputError, InputTypeError
 from valuate.io.columns import Block, Column, Table
+from valuate.io.listing import listed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -110,6 +111,7 @@ class _Labelled:
         column = self._table.column(name)
         texts = self._known.get(name)
         if texts is None:
+            column = listed(name, column)
             if column.labels and name in self._others:
                 there = f"they are for {_shown(list(self._known))}" if self._known else "that log held numbers only"
                 raise InputError(

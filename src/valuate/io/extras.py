@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from valuate.io.draft import Draft
+    from valuate.io.filling import Values
     from valuate.io.resolving import Pick
 
     Flags = NDArray[np.bool_]
@@ -102,7 +103,7 @@ def actions(draft: Draft, keep: Flags, terminated: Flags) -> dict[str, Any]:
                     "fill the gaps first."
                 )
         found[role] = taken
-        label(draft, role, values.labels)
+        label(draft, role, values)
     return found
 
 
@@ -112,20 +113,18 @@ def squeezed(array: Any, pick: Pick) -> Any:
     return array[:, 0] if single else array
 
 
-def label(draft: Draft, role: str, labels: list[tuple[Any, ...] | None]) -> None:
+def label(draft: Draft, role: str, values: Values) -> None:
     """Write down what the codes of a role stand for."""
-    found, notes = labelled(role, draft.picks[role], labels)
+    found, notes = labelled(role, draft.picks[role], values)
     draft.labels |= found
     draft.notes += notes
 
 
-def labelled(
-    role: str, pick: Pick, labels: list[tuple[Any, ...] | None]
-) -> tuple[dict[str, tuple[Any, ...]], list[str]]:
+def labelled(role: str, pick: Pick, values: Values) -> tuple[dict[str, tuple[Any, ...]], list[str]]:
     """What the codes of a role stand for, by role or column, and a note about each."""
     found: dict[str, tuple[Any, ...]] = {}
-    notes: list[str] = []
-    for name, own in zip(pick.names, labels, strict=True):
+    notes = [f"{name!r} holds lists as text, which became numbers." for name in values.written]
+    for name, own in zip(pick.names, values.labels, strict=True):
         if own is None:
             continue
         found[role if len(pick.names) == 1 else name] = own

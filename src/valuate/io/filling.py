@@ -10,6 +10,7 @@ import numpy as np
 from valuate import _checks
 from valuate.errors import InputError
 from valuate.io.columns import BLOCK
+from valuate.io.listing import listed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,12 +42,15 @@ class Values:
         For each column, what its codes stand for.
     base : (m, ...) array or None
         The memory of ``array``, which it begins, where more rows fit behind it.
+    written : tuple of str
+        Columns whose lists were text.
     """
 
     array: Any
     missing: Flags | None
     labels: list[tuple[Any, ...] | None]
     base: Any = None
+    written: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -80,12 +84,16 @@ def fill(table: Table, pick: Pick, *, spare: bool = False) -> Values:
         Whether to leave room behind the array. Memory that is not touched costs nothing.
     """
     if not pick.flat:
-        found = table.column(pick.names[0])
-        return Values(found.values, _absent(found), [found.labels])
+        text = table.column(pick.names[0])
+        found = listed(pick.names[0], text)
+        return Values(found.values, _absent(found), [found.labels], written=() if found is text else pick.names)
     numbers = [name for name in pick.names if table.is_number(name)]
-    others = {name: table.column(name) for name in pick.names if name not in numbers}
+    texts = {name: table.column(name) for name in pick.names if name not in numbers}
+    others = {name: listed(name, column) for name, column in texts.items()}
     if any(column.values.ndim > 1 for column in others.values()):
-        return _joined(table, pick, others)
+        joined = _joined(table, pick, others)
+        joined.written = tuple(name for name in texts if texts[name] is not others[name])
+        return joined
     n = table.length(pick.names[0])
     kinds = [table.dtype(name) for name in numbers] + [_kind(name, column) for name, column in others.items()]
     dtype = np.result_type(*kinds)

@@ -91,7 +91,7 @@ def from_columns(draft: Draft, states: Values, found: Ends, keep: Flags) -> Stor
         followers = filling.follow(table, pick, states, successor)
         if followers is not None:
             stored = Stored(
-                filling.Values(followers.table, states.missing, states.labels),
+                filling.Values(followers.table, states.missing, states.labels, written=states.written),
                 None,
                 rows,
                 followers.rows[rows],

@@ -131,10 +131,15 @@ def _asked(role: str, value: Any, there: list[str]) -> Pick:
 
 
 def _refuse_twice(picks: Mapping[str, Pick]) -> None:
+    """Refuse a column that is named for two things; what never changes is a state and its own next one."""
     owner: dict[str, str] = {}
+    places = {role: picks[role].names for role in ("states", "next_states") if role in picks}
+    before, after = places.get("states", ()), places.get("next_states", ())
+    stays = {name for name, other in zip(before, after, strict=False) if name == other} if before != after else set()
     for role, pick in picks.items():
         for name in pick.names:
-            if name in owner and {role, owner[name]} != {"done", "last"}:
+            both = {role, owner.get(name)}
+            if name in owner and both != {"done", "last"} and not (both == {*places} and name in stays):
                 raise InputError(f"columns names {name!r} for {owner[name]} and for {role}: a column is one of them.")
             owner[name] = role
 
@@ -227,7 +232,8 @@ def _follow(role: str, follower: str, there: list[str], picks: dict[str, Pick]) 
         raise InputError(
             f"{found[0]!r} is there to follow {pick.names[beside_each.index(found[0])]!r}, and nothing is there to "
             f"follow {alone!r}, such as {wanted!r}.{suggestion([wanted], free)} Say which columns are the next states "
-            f"with columns={{'{follower}': [...]}}, or {{'{follower}': None}} where they are those of the next row."
+            f"with columns={{'{follower}': [...]}}, where {alone!r} may stand again if it never changes; or "
+            f"{{'{follower}': None}} where they are those of the next row."
         )
     picks[follower] = Pick(tuple(found), flat=True)
 

@@ -64,7 +64,7 @@ def states_of(table: Table, source: str, options: Options, *, observed: bool = F
     if observed and "episodes" in found:
         states = _before_steps(states, table.column(found["episodes"].names[0]).values)
     _require_all("states", picks["states"], states, "Drop those rows or fill the gaps first.")
-    labels, notes = extras.labelled("states", picks["states"], states.labels)
+    labels, notes = extras.labelled("states", picks["states"], states)
     actions = None
     if "actions" in picks:
         filled = filling.fill(labelled, picks["actions"])
@@ -76,7 +76,7 @@ def states_of(table: Table, source: str, options: Options, *, observed: bool = F
                 f"({named(picks['actions'].names)}) {actions.shape[0]}: they must agree. To read without actions: "
                 "columns={'actions': None}."
             )
-        more = extras.labelled("actions", picks["actions"], filled.labels)
+        more = extras.labelled("actions", picks["actions"], filled)
         labels, notes = labels | more[0], notes + more[1]
     taken = {name for pick in picks.values() for name in pick.names}
     reading = Reading(
@@ -101,7 +101,7 @@ def _before_steps(states: Values, episodes: Any) -> Values:
     """The observations that a step was taken from."""
     rows = np.arange(len(episodes)) + np.cumsum(ordering.changes(episodes)) - 1
     missing = None if states.missing is None else states.missing[rows]
-    return filling.Values(states.array[rows], missing, states.labels)
+    return filling.Values(states.array[rows], missing, states.labels, written=states.written)
 
 
 def _require_all(role: str, pick: Pick, values: Values, advice: str) -> None:
