@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from typer.testing import CliRunner
 
 from valuate import cli, experiments
 from valuate.errors import InputError, ValuateError
-from valuate.experiments import catalogue, published, running
+from valuate.experiments import catalogue, published, running, tasks
 from valuate.experiments.catalogue import EXPERIMENTS
 from valuate.experiments.plan import SCALES, Cell, Data, Experiment, Run, runs_of, seed_of
 from valuate.experiments.pool import Pool, _Schedule
@@ -155,6 +156,38 @@ class TestRunner:
         assert record["versions"]["numpy"] == np.__version__
         assert record["process"] == os.getpid() and 0 < record["seconds"]["processor"] < 60
         assert Cell.from_dict(record["settings"]) == CELL
+
+    @pytest.mark.parametrize(
+        ("task", "pairs"), [("random-mdp", False), ("mountain-car", False), ("mountain-car", True)]
+    )
+    def test_a_record_does_not_depend_on_the_runs_before_it(self, task, pairs):
+        """They share a problem, which keeps what was asked of it."""
+        data = Data(task=task, rows=15_000 if pairs else 2000, pairs=pairs, limit=100 if pairs else None)
+        made = partial(replace, CELL, data=data, runs=1, passes=1.0, episodes=2 if pairs else 0)
+        steps = {"step_theta": 0.01, "step_omega": 0.01}
+        cells = [
+            made(name="lstd", method=LSTD()),
+            made(name="gtd2", method=GTD2(**steps)),
+            made(name="record", method=SVRG(**steps), record=1.0),
+        ]
+
+        def lasting(runner, cell):
+            record = runner.run(Run("x", cell, 0))
+            for timed in ("seconds", "finished", "process", "peak_megabytes"):
+                del record[timed]
+            record["trace"].pop("seconds", None)
+            return record
+
+        runner = running.Runner(0)
+        for cell in cells:
+            assert lasting(runner, cell) == lasting(running.Runner(0), cell)
+
+    def test_large_pairs_are_loaded_without_their_matrix(self, monkeypatch):
+        data = Data(task="acrobot", rows=2000, pairs=True)
+        assert load(data, 0, 0).problem.knows("metric")
+        monkeypatch.setattr(tasks, "FORMED", 1e8)
+        problem = load(data, 0, 0).problem
+        assert problem.knows("b") and problem.knows("diagonal") and not problem.knows("C")
 
     def test_constants_of_the_theory(self):
         record = running.Runner(0).run(Run("x", replace(CELL, method=None, data=Data(task="cart-pole", rows=500)), 0))

@@ -16,7 +16,7 @@ from valuate import theory
 from valuate.control import score
 from valuate.errors import InputError
 from valuate.experiments.plan import Run, method_as_dict, seed_of
-from valuate.experiments.tasks import Loaded, load
+from valuate.experiments.tasks import Loaded, load, settled
 from valuate.problem import Problem
 from valuate.solvers import LSTD
 
@@ -81,7 +81,7 @@ class Runner:
     def _solve(self, run: Run, loaded: Loaded) -> tuple[dict[str, Any], dict[str, float]]:
         cell, problem = run.cell, loaded.problem
         if cell.ridge is not None:
-            problem = Problem(problem.rows, ridge=cell.ridge)
+            problem = settled(Problem(problem.rows, ridge=cell.ridge))
         # Runs of the same number start from the same point, whatever the method.
         origin = np.random.default_rng(seed_of(self.root, "start", run.data_key, run.index))
         start: dict[str, Vector | None] = {"theta": None, "omega": None}
