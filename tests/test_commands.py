@@ -257,13 +257,32 @@ def test_predict_needs_states_alone_and_knows_texts_and_columns_again(run, tmp_p
     (tmp_path / "named.csv").write_text("value,unit\n" + "".join(f"{r[3]},{r[2]}\n" for r in rows))
     code, _, err = run("predict", "model.json", "named.csv")
     assert code == 2 and "the model names 'ward' for states, and there is no such column" in err
-    assert "'value', 'unit'" in err and "--column states=ward,lab" in err
+    assert "'value', 'unit'" in err and "The model has states from ward, lab:" in err
+    assert "as --column states=..." in err
     code, out, err = run("predict", "model.json", "named.csv", "--column", "states=unit,value")
     assert code == 0, err
     np.testing.assert_allclose(np.array(out.split(), float), expected, rtol=1e-9)
     (tmp_path / "new.csv").write_text("ward,lab\nattic,0.5\n")
     code, _, err = run("predict", "model.json", "new.csv")
     assert code == 2 and "'attic', which is not among those of the model" in err and "'home', 'icu', 'ward'" in err
+
+
+def test_predict_reads_a_converted_file_by_its_own_names(run, tmp_path, fitted):
+    code, values, err = run("predict", "model.json", "visits.csv")
+    assert code == 0, err
+    expected = sorted(map(float, values.split()))
+    for name, columns in (("same.npz", "states"), ("same.parquet", "state_0,state_1")):
+        assert run("convert", "visits.csv", name, *NAMED)[0] == 0
+        code, _, err = run("predict", "model.json", name)
+        assert code == 2 and f"as --column states={columns}." in err, err
+        code, out, err = run("predict", "model.json", name, "--column", f"states={columns}")
+        assert code == 0, err
+        np.testing.assert_allclose(sorted(map(float, out.split())), expected)
+        code, _, err = run("fit", name, "--features", "onehot", "--discount", 0.5, "--out", "own.json", "--force")
+        assert code in (0, 1), err
+        code, out, err = run("predict", "own.json", name)
+        assert code == 0, err
+        np.testing.assert_allclose(sorted(map(float, out.split())), expected)
 
 
 def test_predict_takes_actions_by_the_model_s_names(run, tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -66,32 +66,43 @@ def _read(fitted: LinearValue, source: str, given: dict[str, Any], format: str |
     roles = ("states", "actions") if fitted.kind_ == "action" else ("states",)
     own = {} if reading is None else {role: reading.columns[role] for role in roles if role in reading.columns}
     columns = own | given | ({} if "actions" in roles else {"actions": None})
-    labels = None if reading is None else _renamed(reading.labels, own, columns)
+    labels = None if reading is None else reading.labels
+    renamed = None if labels is None else _renamed(labels, own, columns)
     try:
-        return io.read_states(source, columns, format=format, labels=labels)
+        return io.read_states(source, columns, format=format, labels=renamed)
     except InputError as error:
-        found = None if given or not own else _as_written(source, own, format, labels)
-        return found or _refuse(error, {role: names for role, names in own.items() if role not in given})
+        # A file of ours may keep columns in another form than under their names, and texts as numbers.
+        found = _plainly(source, format, labels)
+        asked = [role for role in roles if role in columns]
+        if found is not None and all(_names(found, role) == _several(columns[role]) for role in asked):
+            return found
+        taken = {role: names for role, names in own.items() if role not in given}
+        raise _explained(error, taken, _plainly(source, format, None)) from None
 
 
-def _as_written(source: str, own: dict[str, Any], format: str | None, labels: Any) -> States | None:
-    """A file of ours that keeps the model's columns in another form than one array each."""
+def _plainly(source: str, format: str | None, labels: Any) -> States | None:
+    """A file as it is read by itself, where it can be."""
     from valuate import io
 
     try:
-        read = io.read_states(source, format=format, labels=labels)
+        return io.read_states(source, format=format, labels=labels)
     except InputError:
         return None
-    return read if all(read.reading.columns.get(role) == names for role, names in own.items()) else None
 
 
-def _refuse(error: InputError, own: dict[str, Any]) -> NoReturn:
-    """Say of a column that is missing where its name comes from, which is not the user."""
+def _names(found: States, role: str) -> tuple[str, ...]:
+    return _several(found.reading.columns.get(role))
+
+
+def _explained(error: InputError, own: dict[str, Any], plain: States | None) -> InputError:
+    """Of a column that is missing: that its name is the model's and not the user's, and what to type."""
     if not own or "there is no such column" not in str(error):
-        raise error
+        return error
     said = str(error).replace("columns names", "the model names")
-    named = " ".join(f"--column {role}={','.join(_several(names))}" for role, names in own.items())
-    raise InputError(f"{said} Where it is called otherwise here, give this file's names, in the order of {named}.")
+    order = " and ".join(f"{role} from {', '.join(_several(names))}" for role, names in own.items())
+    found = {role: (plain and _names(plain, role)) or ("...",) for role in own}
+    typed = " ".join(f"--column {role}={','.join(names)}" for role, names in found.items())
+    return InputError(f"{said} The model has {order}: name what these are here, in that order, as {typed}.")
 
 
 def _renamed(labels: dict[str, Any], own: dict[str, Any], columns: dict[str, Any]) -> dict[str, Any]:

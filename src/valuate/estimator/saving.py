@@ -142,13 +142,12 @@ def _reading(reading: Reading | None) -> dict[str, Any] | None:
     if reading is None:
         return None
     columns = {role: reading.columns[role] for role in _READ if role in reading.columns}
-    known = {*_READ, *(name for names in columns.values() for name in ([names] if isinstance(names, str) else names))}
     return {
         "source": reading.source,
         "format": reading.format,
         "rows": int(reading.rows),
         "columns": {role: names if isinstance(names, str) else list(names) for role, names in columns.items()},
-        "labels": {key: list(map(str, texts)) for key, texts in reading.labels.items() if key in known},
+        "labels": {key: list(map(str, texts)) for key, texts in reading.labels.items() if key != "episodes"},
     }
 
 
