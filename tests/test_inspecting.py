@@ -641,6 +641,73 @@ class TestReading:
         assert found[0].message == "12 rows were dropped in reading: without a next state."
 
 
+class TestUnusedColumns:
+    def table(self, **more):
+        given = columns()
+        keys = {"states": "obs", "next_states": "next_obs"}
+        table = {keys.get(name, name): value for name, value in given.items() if name not in ("actions", "truncated")}
+        rng = np.random.default_rng(3)
+        spare = {"room": rng.integers(0, 9, len(table["rewards"])), "note": np.full(len(table["rewards"]), "x")}
+        return table | spare | more
+
+    def test_they_are_in_the_table(self):
+        found = inspect(va.read(self.table()))
+        assert found.facts["columns not used"] == "room, note"
+        assert not {"unused-id", "unused-flag"} & set(found.codes)
+        many = inspect(va.read(self.table(**{f"c{k}": np.arange(len(columns()["rewards"])) for k in range(50)})))
+        assert many.facts["columns not used"].endswith("c36, c37 and 12 more")
+
+    @pytest.mark.parametrize("kind", [int, float, str])
+    def test_ids_of_episodes(self, kind):
+        table = self.table()
+        ids = table.pop("episodes") * 17 % 31
+        table["truncated"] = columns()["truncated"]
+        table["bed"] = ids.astype(kind)
+        found = inspect(va.read(table))
+        one = next(one for one in found if one.code == "unused-id")
+        assert one.severity == "warning" and one.where == "column bed"
+        assert one.message.startswith("The log has no ids of episodes, and 'bed', which was not used, looks like them")
+        assert "columns={'episodes': 'bed'}" in one.advice
+        assert "unused-id" not in inspect(va.read(table, {"episodes": "bed"})).codes
+        assert "unused-id" not in inspect(va.read(table, {"episodes": None})).codes
+
+    def test_no_ids(self):
+        n = len(columns()["rewards"])
+        for no in (np.arange(n) % 7, np.arange(n) // 3 % 4, np.arange(n), np.arange(n) // 5 / 3, np.zeros(n)):
+            table = self.table(bed=no)
+            del table["episodes"]
+            assert "unused-id" not in inspect(va.read(table)).codes
+
+    @pytest.mark.parametrize("kind", [bool, int, float, str])
+    def test_a_flag_of_ends(self, kind, tmp_path):
+        import pandas as pd
+
+        table = self.table()
+        died = table.pop("terminated")
+        died = np.where(died, "yes", "no") if kind is str else died.astype(kind)
+        table["died"] = died
+        found = inspect(va.read(table))
+        one = next(one for one in found if one.code == "unused-flag")
+        assert one.severity == "warning" and one.where == "column died"
+        assert one.message.startswith(
+            "Nothing says where the process ended, and 'died', which was not used, is set in la"
+        )
+        assert "columns={'terminated': 'died'}" in one.advice
+        told = inspect(va.read(table, {"terminated": "died"}))
+        assert "unused-flag" not in told.codes and "columns not used" in told.facts
+        # Where ids of episodes were not used either, they tell which rows are last ones.
+        frame = pd.DataFrame({name: value for name, value in table.items() if np.ndim(value) == 1})
+        frame = frame.rename(columns={"episodes": "bed"}).assign(obs_0=columns()["states"][:, 0])
+        frame.to_csv(tmp_path / "log.csv", index=False)
+        assert {"unused-id", "unused-flag"} <= set(inspect(va.read(tmp_path / "log.csv")).codes)
+
+    def test_no_flag_of_ends(self):
+        table = self.table()
+        ends = table.pop("terminated")
+        for no in (~ends, np.zeros(len(ends)), np.arange(len(ends)) % 2, np.roll(ends, -3), np.where(ends, 2, 0)):
+            assert "unused-flag" not in inspect(va.read(table | {"died": no})).codes
+
+
 class TestFindings:
     def bad(self):
         return inspect(changed(next_states=columns()["states"]), discount=0.9)

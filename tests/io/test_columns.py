@@ -483,6 +483,9 @@ def test_reading_as_text_and_dict():
     assert found["dropped"] == log.reading.dropped and found["unused"] == ["state_keys", "info/clicks"]
     assert log[:10].reading is log.reading
     assert isinstance(log.reading, Reading)
+    spare = va.read({"obs": S, **BASE, **{f"c{k}": S[:, 0] for k in range(45)}}).reading
+    assert str(spare).endswith(f"Not used: {', '.join(f'c{k}' for k in range(40))} and 5 more")
+    assert spare.as_dict()["resembling"] == {}
     many = va.read({**BASE, **{f"obs_{k}": S[:, 0] for k in range(20)}}).reading
     assert "from obs_0, obs_1, ..., obs_19 (20 columns)" in str(many)
     assert many.as_dict()["columns"]["states"] == [f"obs_{k}" for k in range(20)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from valuate import _checks
 from valuate.errors import InputError, InputTypeError
 from valuate.inspecting import alignment, columns, endings, episodes, ratios, rewards, sizes
-from valuate.inspecting.facts import facts, reading
+from valuate.inspecting.facts import facts, reading, unused
 from valuate.inspecting.feature_checks import features
 from valuate.inspecting.findings import CODES, Finding, Findings, Severity, ordered
 from valuate.inspecting.look import Look
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 #: Every check of a log, in the order in which their findings stand.
 CHECKS: tuple[Callable[[Look], Iterator[Finding]], ...] = (
     reading,
+    unused,
     alignment.alignment,
     endings.ends_late,
     endings.goes_on,

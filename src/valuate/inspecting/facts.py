@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from valuate.inspecting.look import Look
 
 
+#: Columns not used that the table names.
+MOST_UNUSED = 40
+
+
 def facts(look: Look) -> dict[str, Any]:
     """Counts and measures by name."""
     log = look.log
@@ -28,6 +32,10 @@ def facts(look: Look) -> dict[str, Any]:
         columns = getattr(reading, "columns", None)
         if columns:
             out["columns taken"] = "; ".join(f"{ours} from {_names(theirs)}" for ours, theirs in columns.items())
+        unused = getattr(reading, "unused", None) or ()
+        if unused:
+            more = f" and {len(unused) - MOST_UNUSED} more" if len(unused) > MOST_UNUSED else ""
+            out["columns not used"] = ", ".join(unused[:MOST_UNUSED]) + more
         out["rows dropped"] = int(sum(_dropped(reading).values()))
     out["rows"] = look.n
     out["episodes"] = len(look.last) if look.known else None
@@ -77,6 +85,31 @@ def reading(look: Look) -> Iterator[Finding]:
             )
     for note in getattr(found, "notes", None) or ():
         yield Finding(Severity.NOTE, "reading", str(note))
+
+
+def unused(look: Look) -> Iterator[Finding]:
+    """Columns that the reader did not use and that look like what the log lacks."""
+    resembling = getattr(getattr(look.log, "reading", None), "resembling", None) or {}
+    for name, role in resembling.items():
+        if role == "episodes":
+            yield Finding(
+                Severity.WARNING,
+                "unused-id",
+                f"The log has no ids of episodes, and {name!r}, which was not used, looks like them: it stays the "
+                "same for runs of rows, and each run has a value of its own.",
+                f"column {name}",
+                f"If it tells episodes apart, read the log with columns={{'episodes': {name!r}}}.",
+            )
+        else:
+            yield Finding(
+                Severity.WARNING,
+                "unused-flag",
+                f"Nothing says where the process ended, and {name!r}, which was not used, is set in last rows of "
+                "episodes and hardly anywhere else.",
+                f"column {name}",
+                f"If it means that the process ended there, read the log with columns={{'terminated': {name!r}}}: the "
+                "value after these rows is then 0.",
+            )
 
 
 def _dropped(found: Any) -> dict[str, int]:

@@ -67,6 +67,8 @@ CODES = {
     "singular": "equations without a unique answer",
     "indefinite": "A is not positive definite",
     "few-rows": "few rows for so many features",
+    "unused-id": "a column that was not used and looks like ids of episodes",
+    "unused-flag": "a column that was not used and looks like the ends of episodes",
     "dropped": "rows that were dropped in reading",
     "reading": "remarks of the reader",
 }

@@ -12,6 +12,7 @@ from valuate.io import draft as drafting
 from valuate.io import ends, extras, filling, nexts, ordering
 from valuate.io.coding import with_labels
 from valuate.io.layouts import layout_of
+from valuate.io.leftovers import resembling
 from valuate.io.names import plain
 from valuate.io.report import Reading
 from valuate.io.resolving import resolve, wanted_columns
@@ -81,6 +82,7 @@ def assemble(table: Table, source: str, options: Options, *, observed: bool = Fa
     log = _finish(draft, found, only, observed)
     picked = {role: pick.shown for role, pick in draft.picks.items()}
     taken = {name for pick in draft.picks.values() for name in pick.names}
+    unused = tuple(name for name in table.names if name not in taken)
     reading = Reading(
         source=source,
         format=table.format,
@@ -90,7 +92,8 @@ def assemble(table: Table, source: str, options: Options, *, observed: bool = Fa
         dropped=draft.dropped,
         notes=tuple(draft.notes),
         labels=draft.labels,
-        unused=tuple(name for name in table.names if name not in taken),
+        unused=unused,
+        resembling=resembling(draft, unused, wanted),
     )
     object.__setattr__(log, "reading", reading)  # a log is frozen for users, and this one is not theirs yet
     return log

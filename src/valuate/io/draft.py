@@ -27,7 +27,7 @@ __all__ = ["Draft", "load"]
 
 FLAGS = ("terminated", "truncated", "done", "last", "first")
 NUMBERS = ("rewards", "discounts", "probabilities", "log_probabilities", "ratios", "weights")
-_YES, _NO = {"true", "yes", "y", "t", "1"}, {"false", "no", "n", "f", "0"}
+YES_WORDS, NO_WORDS = {"true", "yes", "y", "t", "1"}, {"false", "no", "n", "f", "0"}
 
 
 @dataclass(slots=True)
@@ -134,10 +134,12 @@ def _flags(draft: Draft, role: str) -> Flags:
     values = column.values
     if column.labels is not None:
         words = [str(label).strip().lower() for label in column.labels]
-        if not set(words) <= _YES | _NO:
-            odd = next(label for label, word in zip(column.labels, words, strict=True) if word not in _YES | _NO)
+        if not set(words) <= YES_WORDS | NO_WORDS:
+            odd = next(
+                label for label, word in zip(column.labels, words, strict=True) if word not in YES_WORDS | NO_WORDS
+            )
             raise InputError(f"{role} (column {name!r}) must be true or false in each row, and one is {odd!r}.")
-        values = np.array([word in _YES for word in words])[values]
+        values = np.array([word in YES_WORDS for word in words])[values]
     return _checks.flags(f"{role} (column {name!r})", values)
 
 

@@ -9,6 +9,8 @@ __all__ = ["Reading"]
 
 #: Names that a text shows before it writes "...".
 MOST_SHOWN = 4
+#: Columns not used that a text names: one of them may be missed.
+MOST_UNUSED = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +38,8 @@ class Reading:
         What the codes 0, 1, ... of a column stand for, where it held text.
     unused : tuple of str
         Columns that were not taken.
+    resembling : dict of str to str
+        Those of them that look like "episodes" or "terminated", where nothing was taken for these.
     """
 
     source: str
@@ -47,6 +51,7 @@ class Reading:
     notes: tuple[str, ...] = ()
     labels: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     unused: tuple[str, ...] = ()
+    resembling: dict[str, str] = field(default_factory=dict)
 
     @property
     def n_dropped(self) -> int:
@@ -65,6 +70,7 @@ class Reading:
             "notes": list(self.notes),
             "labels": {name: [str(label) for label in labels] for name, labels in self.labels.items()},
             "unused": list(self.unused),
+            "resembling": dict(self.resembling),
         }
 
     def __str__(self) -> str:
@@ -75,7 +81,8 @@ class Reading:
         lines += [f"Dropped {count:,} row{'s' * (count != 1)}: {why}." for why, count in self.dropped.items()]
         lines += [f"Note: {note}" for note in self.notes]
         if self.unused:
-            lines.append(f"Not used: {several(self.unused)}")
+            more = f" and {len(self.unused) - MOST_UNUSED} more" if len(self.unused) > MOST_UNUSED else ""
+            lines.append(f"Not used: {', '.join(self.unused[:MOST_UNUSED])}{more}")
         return "\n".join(lines)
 
     def _pairs(self) -> list[tuple[str, str | tuple[str, ...]]]:
