@@ -30,7 +30,12 @@ Choice: TypeAlias = tuple[FeatureMap, str]
 
 #: Rows for each dense feature, at least. Logs of Cart Pole, Mountain Car and Acrobot were evaluated worse with fewer.
 ROWS_A_FEATURE = 25
-#: Rows for each of the numbers themselves, at least.
+#: Episodes for each dense feature, at least: rows of one episode say much the same, and values that few episodes
+#: decide are those of their ends.
+EPISODES_A_FEATURE = 5
+#: A longer episode counts as several of so many rows.
+LONG = 100
+#: Rows for each of the numbers themselves, at least; episodes, for numbers that stay the same all through an episode.
 FEWEST_ROWS = 5
 #: Rows for each state of a table, at least; and where a state is one whole number or text, and so a name.
 ROWS_A_STATE, ROWS_A_NAME = 10, 3
@@ -55,9 +60,13 @@ def choose(log: Transitions, *, random_state: int = 0) -> Choice:
     - Up to 6 numbers: a Fourier basis of single numbers and pairs, of the highest order that the rows carry.
     - More: all products of two; where the rows do not carry these, cosines of single numbers, or the numbers alone.
     - So many rows that dense features would take more than 2 GB: tile coding.
-    - Columns of texts: one feature a category, beside the features of the numbers.
+    - Columns of texts, or of their numbers by the log's reading: one feature a category, beside the other features.
+    - Numbers that stay the same all through an episode, such as an age: themselves, beside the features of the others.
+      There is one of them an episode, and products with it would be as many questions of few answers.
 
-    There are at most as many dense features as a twenty-fifth of the rows, and constant columns are left out.
+    There are at most as many dense features as a twenty-fifth of the rows and a fifth of the episodes, where these are
+    known and more than one (of more than 100 rows each counts as several), or the numbers themselves. Constant columns
+    are left out.
 
     Parameters
     ----------
@@ -72,7 +81,7 @@ def choose(log: Transitions, *, random_state: int = 0) -> Choice:
         Fitted, with `to_dict`.
     sentence : str
     """
-    states = fitting_states(log)
+    states, stride = _spaced_states(log)
     if _checks.is_sparse(states):
         return Identity().fit(states), f"The {states.shape[1]:,} numbers of the log's sparse states are the features."
     if states.ndim > 2:
@@ -85,9 +94,11 @@ def choose(log: Transitions, *, random_state: int = 0) -> Choice:
     found = _if_few(table, rows)
     if found is not None:
         return found
-    if table.dtype.kind in "OUS":
-        return _of_mixed(table, rows, random_state)
-    return _of_numbers(_inputs.numbers(table), rows, rows // ROWS_A_FEATURE, random_state)
+    draws = _Draws.of(log, table, stride)
+    numbered = _numbered_texts(log, table.shape[1])
+    if table.dtype.kind in "OUS" or numbered:
+        return _of_mixed(table, numbered, draws, random_state)
+    return _of_numbers(_inputs.numbers(table), draws, draws.most, random_state)
 
 
 def fitting_states(log: Transitions) -> Any:
@@ -95,14 +106,80 @@ def fitting_states(log: Transitions) -> Any:
 
     They do not depend on how the log holds its next states, so that the same rows give the same features.
     """
+    return _spaced_states(log)[0]
+
+
+def _spaced_states(log: Transitions) -> tuple[Any, int]:
+    """See `fitting_states`; and the row number of the second of them, all being so far apart."""
     owned = log.indexed_states()
     if owned is None or _checks.is_sparse(owned[0]):
-        return log.states
+        return log.states, 1
     table, rows, _ = owned
     if rows[-1] - rows[0] + 1 == len(rows) and (np.diff(rows) == 1).all():
-        return table[rows[0] : rows[-1] + 1]
+        return table[rows[0] : rows[-1] + 1], 1
     entries = len(rows) * (table.size // len(table))
-    return table[rows[:: -(-entries // GATHERED)]]
+    stride = -(-entries // GATHERED)
+    return table[rows[::stride]], stride
+
+
+class _Draws(NamedTuple):
+    """How much a log has: rows, episodes, and the columns of states that stay the same all through each episode."""
+
+    rows: int
+    #: None where they are not known, or only one.
+    episodes: int | None
+    #: How many features they carry.
+    most: int
+    still: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, log: Transitions, table: NDArray[Any], stride: int) -> _Draws:
+        """Of a log, whose states ``table`` are rows ``stride`` apart."""
+        rows, width = len(log), table.shape[1]
+        most, still = rows // ROWS_A_FEATURE, np.zeros(width, bool)
+        if log.episodes is None:
+            return cls(rows, None, most, still)
+        codes = _codes(log.episodes)
+        lengths = np.bincount(codes)
+        if len(lengths) < 2:
+            return cls(rows, None, most, still)
+        most = min(most, int(np.maximum(1.0, lengths / LONG).sum()) // EPISODES_A_FEATURE)
+        codes = codes[::stride]
+        order = np.argsort(codes, kind="stable")
+        same = codes[order[1:]] == codes[order[:-1]]
+        if same.any():
+            columns = (table[order, j] for j in range(width))
+            still = np.array([not (column[1:] != column[:-1])[same].any() for column in columns])
+        return cls(rows, len(lengths), most, still)
+
+    def __str__(self) -> str:
+        of = "" if self.episodes is None else f" of {_many(self.episodes, 'episode')}"
+        return f"{_many(self.rows, 'row')}{of}"
+
+    def among(self, columns: list[int]) -> _Draws:
+        """The same for some columns."""
+        return self._replace(still=self.still[columns])
+
+
+def _codes(labels: NDArray[Any]) -> NDArray[np.int64]:
+    """Labels as whole numbers from 0."""
+    if labels.dtype.kind != "O":
+        return np.unique(labels, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    places: dict[Any, int] = {}  # labels of mixed kinds have no order
+    return np.array([places.setdefault(label, len(places)) for label in labels.tolist()])
+
+
+def _numbered_texts(log: Transitions, width: int) -> list[int]:
+    """The columns of states that held texts before they were read: their numbers are names."""
+    reading = log.reading
+    if reading is None:
+        return []
+    names = reading.columns.get("states", ())
+    names = (names,) if isinstance(names, str) else names
+    if len(names) != width:
+        return []
+    known = {"states"} & set(reading.labels) if width == 1 else set()
+    return [j for j, name in enumerate(names) if name in reading.labels or known]
 
 
 def _if_few(table: NDArray[Any], rows: int) -> Choice | None:
@@ -126,17 +203,34 @@ def _if_few(table: NDArray[Any], rows: int) -> Choice | None:
     return found, f"One feature a state: {why}."
 
 
-def _of_numbers(states: Any, rows: int, most: int, random_state: int) -> Choice:
+def _of_numbers(states: Any, draws: _Draws, most: int, random_state: int) -> Choice:
     """Features of states of numbers, ``most`` at most where they are dense."""
     values = _inputs.columns(states).values
+    still, moving = (np.flatnonzero((values > 1) & kept).tolist() for kept in (draws.still, ~draws.still))
+    if not still or not moving:
+        return _of_moving(states, values, draws, most, random_state)
+    assert draws.episodes is not None
+    own, rest = states[:, moving], draws.among(moving)
+    found, sentence = _of_moving(own, values[moving], rest, max(1, most - len(still)), random_state)
+    if len(still) <= draws.episodes // FEWEST_ROWS:
+        kept: FeatureMap = Polynomial(1)
+        name = f"The standardised numbers, {_many(len(still), 'feature')}"
+    else:
+        kept = RandomFourier(max(1, draws.episodes // ROWS_A_FEATURE), random_state=random_state)
+        name = f"Random Fourier features, {_many(kept.n_features, 'feature')}"
+    why = f"{_many(len(still), 'number')} that stay{'s' * (len(still) == 1)} the same all through an episode."
+    return ByColumn([(found, moving), (kept, still)]).fit(states), f"{sentence} {name}: {why}"
+
+
+def _of_moving(states: Any, values: NDArray[np.int64], draws: _Draws, most: int, random_state: int) -> Choice:
+    """As `_of_numbers`, without a look at which columns stay the same."""
+    rows = draws.rows
     varying = int((values > 1).sum())
     constant = len(values) - varying
     left_out = f" ({_many(constant, 'constant column')} left out)" if constant else ""
     if not varying:
-        return Polynomial(1).fit(
-            states
-        ), f"One constant feature: in {_many(rows, 'row')} no number of the states varies."
-    data = f"{_many(rows, 'row')} of {_many(varying, 'number')} each{left_out}"
+        return Polynomial(1).fit(states), f"One constant feature: in {draws} no number of the states varies."
+    data = f"{draws}, {_many(varying, 'number')} each{left_out}"
     room, most = MOST_ENTRIES // rows, min(most, MOST_DENSE)
     crowded = False
     for candidate in _candidates(values):
@@ -192,14 +286,16 @@ def _tiles(varying: int, rows: int, random_state: int) -> TileCoding:
     return TileCoding(tilings, 16 if many else 8, hash=1 << 16, random_state=random_state)
 
 
-def _of_mixed(table: NDArray[Any], rows: int, random_state: int) -> Choice:
-    """Features of tables with columns of texts."""
-    numbers = [j for j in range(table.shape[1]) if _is_numeric(table[:, j])]
+def _of_mixed(table: NDArray[Any], named: list[int], draws: _Draws, random_state: int) -> Choice:
+    """Features of tables with columns of texts, or of numbers that are ``named`` as standing for texts."""
+    texts = table.dtype.kind in "OUS"
+    numbers = [j for j in range(table.shape[1]) if j not in named and (not texts or _is_numeric(table[:, j]))]
     kinds, left_out = [], []
     size = 0
-    for j in set(range(table.shape[1])) - set(numbers):
+    for j in sorted(set(range(table.shape[1])) - set(numbers)):
         count = OneHot().fit(table[:, j]).n_features_
-        if count <= max(2, rows // ROWS_A_STATE):
+        carried = draws.episodes if draws.still[j] and draws.episodes is not None else draws.rows
+        if count <= max(2, carried // ROWS_A_STATE):
             kinds.append(j)
             size += count
         else:
@@ -207,8 +303,8 @@ def _of_mixed(table: NDArray[Any], rows: int, random_state: int) -> Choice:
     parts: list[tuple[FeatureMap, list[int]]] = []
     words = []
     if numbers:
-        room = max(1, rows // ROWS_A_FEATURE - size)
-        found, sentence = _of_numbers(_inputs.numbers(table[:, numbers]), rows, room, random_state)
+        room = max(1, draws.most - size)
+        found, sentence = _of_numbers(_inputs.numbers(table[:, numbers]), draws.among(numbers), room, random_state)
         parts.append((found, numbers))
         words.append(sentence)
     if kinds:
@@ -219,7 +315,7 @@ def _of_mixed(table: NDArray[Any], rows: int, random_state: int) -> Choice:
         words.append(f"Left out: {which} of texts that hardly repeat.")
     if not parts:
         raise InputError(
-            f"states are texts that hardly repeat in {_many(rows, 'row')}: no feature can be chosen for them. Give a "
+            f"states are texts that hardly repeat in {draws}: no feature can be chosen for them. Give a "
             "feature map that turns them into numbers."
         )
     return ByColumn(parts).fit(table), " ".join(words)
