@@ -169,10 +169,86 @@ def test_csv_that_is_none(tmp_path):
     assert log.reading.labels == {"actions": ("a|b", "c")}
 
 
+def test_csv_without_names(tmp_path):
+    path = tmp_path / "log.csv"
+    for line in ("0,0,2.5,-1.5,False", "0,1,2.5,True", "ann,0.25,1.5,False"):
+        path.write_text(f"{line}\n{line}\n")
+        with refuses(f"begins with values, {line!r}: the first line must have the names of the columns."):
+            va.read(path)
+    path.write_text("0,1,reward\n1,2,3\n4,5,6\n")  # as a data frame calls columns without names
+    np.testing.assert_array_equal(va.read(path, {"states": ["0", "1"]}).states, [[1, 2]])
+
+
+def test_decimal_commas(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text('obs_0;obs_1;reward;terminated;action\n0,5;1;-0,0148;0;"a,b"\n3;2;1,5e-1;1;c\n')
+    log = va.read(path)
+    np.testing.assert_array_equal(log.states, [[0.5, 1], [3, 2]])
+    np.testing.assert_array_equal(log.rewards, [-0.0148, 0.15])
+    assert log.reading.labels == {"actions": ("a,b", "c")}
+    assert "The comma in numbers of 'obs_0' and 1 more column is a decimal comma." in log.reading.notes
+    np.testing.assert_array_equal(va.io.read_states(path).states, log.states)
+    said = "holds numbers with a comma in them as text, such as '0,5'. Write a point for a decimal comma"
+    path.write_text('obs,reward,terminated\n"0,5",1,0\n"1,5",1,1\n')
+    with refuses(f"column 'obs' {said}"):
+        va.read(path)
+    path.write_text('obs,reward,terminated\n1,"0,5",0\n1,"1,5",1\n')
+    with refuses(f"rewards (column 'reward') {said}"):
+        va.read(path)
+    path.write_text("obs;reward;terminated\n0,5;1.5;0\n1,5;1;1\n")  # points and commas
+    with refuses(f"column 'obs' {said}"):
+        va.read(path)
+
+
+def test_csv_from_a_pipe(files, monkeypatch):
+    import io
+    import os
+    import sys
+    import threading
+
+    expected = va.read(files / "log.csv")
+    whole = (files / "log.csv").read_bytes()
+
+    def pipe(content):
+        end, start = os.pipe()
+
+        def feed():
+            with os.fdopen(start, "wb") as file:
+                file.write(content)
+
+        threading.Thread(target=feed).start()
+        return end, f"/dev/fd/{end}"
+
+    for content in (whole, gzip.compress(whole)):
+        for options in ({}, {"format": "csv"}):
+            end, path = pipe(content)
+            log = va.read(path, **options)
+            os.close(end)
+            assert_same(log, expected)
+            assert log.reading.source == path
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(whole)))
+    assert_same(va.read("-", format="csv"), expected)
+    for content, message in ((b"", "is empty: it has 0 bytes."), (b"PAR1", "is a pipe, from which only CSV is read.")):
+        end, path = pipe(content)
+        with refuses(f"{path} {message}"):
+            va.read(path)
+        os.close(end)
+
+
 def test_arrays_that_would_run_code(tmp_path):
-    np.savez(tmp_path / "log.npz", obs=np.array([{}, {}], dtype=object), reward=np.zeros(2))
-    with refuses("No column is known to be the states."):
-        va.read(tmp_path / "log.npz")
+    ragged = np.array([np.zeros(2), np.zeros(3)], dtype=object)
+    np.savez(tmp_path / "log.npz", observations=ragged, reward=np.zeros(2), x=np.zeros(2), action=ragged, odd=ragged)
+    said = "holds Python objects or rows of different lengths, which are not read from a file: that could run code."
+    for columns, what in ((None, "'observations' (states)"), ({"states": ["x", "odd"]}, "'odd' (states)")):
+        with refuses(f"{what} {said} Save one array of numbers, with rows of one length."):
+            va.read(tmp_path / "log.npz", columns)
+        with refuses(f"{what} {said}"):
+            va.io.read_states(tmp_path / "log.npz", columns)
+    log = va.read(
+        tmp_path / "log.npz", {"states": "x"}
+    )  # what nobody asked for is told of where its name means something
+    said = "holds Python objects or rows of different lengths, and was left out."
+    assert [note for note in log.reading.notes if said in note] == [f"'observations' {said}", f"'action' {said}"]
     np.savez(tmp_path / "log.npz", obs=np.array([{}, {}], dtype=object))
     with refuses("holds pickled Python objects only."):
         va.read(tmp_path / "log.npz")

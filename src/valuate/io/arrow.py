@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,10 +26,17 @@ def pyarrow(purpose: str) -> Any:
 
 
 class ArrowTable:
-    """An Arrow table in memory."""
+    """An Arrow table in memory.
 
-    def __init__(self, table: Any, format: str) -> None:
+    Attributes
+    ----------
+    remarks : tuple of str
+        What was decided in making it.
+    """
+
+    def __init__(self, table: Any, format: str, remarks: Iterable[str] = ()) -> None:
         self.format = format
+        self.remarks = tuple(remarks)
         while any(is_struct(field.type) for field in table.schema):
             table = table.flatten()
         self._table = table

@@ -13,7 +13,7 @@ from valuate.io import ends, extras, filling, nexts, ordering
 from valuate.io.coding import with_labels
 from valuate.io.layouts import layout_of
 from valuate.io.leftovers import resembling
-from valuate.io.names import plain
+from valuate.io.names import canonical, plain
 from valuate.io.report import Reading
 from valuate.io.resolving import resolve, wanted_columns
 from valuate.transitions import Transitions
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     Flags = NDArray[np.bool_]
 
-__all__ = ["Options", "assemble"]
+__all__ = ["Options", "assemble", "remarks_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +63,10 @@ def assemble(table: Table, source: str, options: Options, *, observed: bool = Fa
     wanted = wanted_columns(options.columns)
     picks = resolve(table, wanted, layout)
     _refuse_opposites(picks, layout)
+    remarks = remarks_of(table)
     table = with_labels(table, picks, options.labels)
     draft = drafting.load(table, picks, layout, observed=observed)
+    draft.notes += remarks
     observed = observed or _has_last_observations(draft)
     only = _last_steps(draft, options.last_step, observed)
     discounts = draft.numbers.get("discounts")
@@ -97,6 +99,15 @@ def assemble(table: Table, source: str, options: Options, *, observed: bool = Fa
     )
     object.__setattr__(log, "reading", reading)  # a log is frozen for users, and this one is not theirs yet
     return log
+
+
+def remarks_of(table: Table) -> list[str]:
+    """What a source has to say of itself, and what of it means something and cannot be read."""
+    objects = [name for name in getattr(table, "objects", ()) if canonical(name) is not None]
+    return [
+        *getattr(table, "remarks", ()),
+        *(f"{name!r} holds Python objects or rows of different lengths, and was left out." for name in objects),
+    ]
 
 
 def _finish(draft: Draft, found: Ends, only: Flags, observed: bool) -> Transitions:

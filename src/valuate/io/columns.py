@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -80,10 +80,15 @@ class Arrays:
     format : str
     path : Path or None
         Of the file that the arrays are still in.
+    objects : iterable of str
+        Names of what the source has and cannot be read: Python objects.
     """
 
-    def __init__(self, arrays: Mapping[str, Any], format: str, path: Path | None = None) -> None:
+    def __init__(
+        self, arrays: Mapping[str, Any], format: str, path: Path | None = None, *, objects: Iterable[str] = ()
+    ) -> None:
         self.format = format
+        self.objects = tuple(objects)
         self.single: dict[str, Any] = {}
         self._path = path
         self._arrays: dict[str, Any] = {}

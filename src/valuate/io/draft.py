@@ -10,6 +10,7 @@ import numpy as np
 from valuate import _checks
 from valuate.errors import InputError
 from valuate.io import ordering
+from valuate.io.listing import COMMAS, has_comma
 from valuate.io.timing import put_in_order
 
 if TYPE_CHECKING:
@@ -157,6 +158,8 @@ def _load_number(draft: Draft, role: str) -> None:
     column = one_a_row(draft, role)
     if column.labels is not None:
         shown = next((label for label in column.labels if not _is_number(label)), column.labels[0])
+        if has_comma(column.labels):
+            raise InputError(f"{role} (column {name!r}) {COMMAS.format(repr(shown))}")
         raise InputError(f"{role} (column {name!r}) must be numbers and has text in it, such as {shown!r}.")
     if column.values.dtype.kind not in "biuf":
         raise InputError(f"{role} (column {name!r}) must be numbers and holds {column.values.dtype}.")

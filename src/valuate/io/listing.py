@@ -1,8 +1,9 @@
-"""Lists that were written as text, as a data frame writes a column of them to CSV: "[0.1, 2.3]" or "[0.1 2.3]"."""
+"""Numbers that were written as text: lists, as a data frame writes them to CSV, and numbers with a decimal comma."""
 
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,10 +12,20 @@ from valuate.errors import InputError
 from valuate.io.columns import Column
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
-__all__ = ["listed"]
+__all__ = ["COMMAS", "has_comma", "listed"]
 
+#: What is said of numbers with a comma.
+COMMAS = (
+    "holds numbers with a comma in them as text, such as {}. Write a point for a decimal comma and nothing between "
+    "thousands; in a CSV file with ';' between its columns decimal commas are read."
+)
+_NUMBER = re.compile(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?")
+#: Texts among which one must have a comma.
+MOST_LOOKED = 1000
 #: Letters of a list that a message shows.
 MOST_SHOWN = 60
 #: What numbers that are not whole have in them: a point, an exponent, NaN.
@@ -27,9 +38,11 @@ def listed(name: str, column: Column) -> Column:
     Raises
     ------
     InputError
-        Where lists differ in length, or hold something else than numbers.
+        Where lists differ in length, or hold something else than numbers; where all text is numbers with a comma.
     """
     labels = column.labels
+    if labels and has_comma(labels):
+        raise InputError(f"column {name!r} {COMMAS.format(repr(_first_comma(labels)))}")
     if not labels or column.values.ndim != 1 or not all(_is_list(label) for label in labels):
         return column
     parts = [_numbers(label) for label in labels]
@@ -39,6 +52,21 @@ def listed(name: str, column: Column) -> Column:
     whole = not any(_BROKEN & set(label) for label in labels)
     numbers = np.array(parts, np.int64 if whole else np.float64)
     return Column(numbers[column.values], None, column.missing)
+
+
+def has_comma(texts: Sequence[Any]) -> bool:
+    """Whether texts are numbers, some with a comma in them: "0,5"."""
+    return any(_is_comma(text) for text in texts[:MOST_LOOKED]) and all(
+        isinstance(text, str) and _NUMBER.fullmatch(text.strip()) for text in texts
+    )
+
+
+def _first_comma(texts: Sequence[Any]) -> Any:
+    return next(text for text in texts if _is_comma(text))
+
+
+def _is_comma(text: Any) -> bool:
+    return isinstance(text, str) and "," in text and _NUMBER.fullmatch(text.strip()) is not None
 
 
 def _is_list(label: Any) -> bool:

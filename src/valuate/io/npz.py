@@ -32,4 +32,4 @@ def read_npz(path: Path) -> Arrays:
                 found[name] = None  # Python objects: not read, for that could run code
     if found and all(value is None for value in found.values()):
         raise InputError(f"{path} holds pickled Python objects only. Save plain arrays with np.savez.")
-    return Arrays(found, "npz")
+    return Arrays(found, "npz", objects=[name for name, value in found.items() if value is None])

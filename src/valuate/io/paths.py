@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import struct
+import sys
 import tokenize
 import zipfile
 import zlib
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from valuate.errors import InputError, ValuateError
 
-__all__ = ["FILE_FORMATS", "format_of", "readable", "require_file", "write_safely"]
+__all__ = ["FILE_FORMATS", "format_of", "piped", "readable", "require_file", "require_piped", "write_safely"]
 
 #: Formats of files and the endings of their names.
 FILE_FORMATS = {
@@ -32,6 +33,29 @@ _FAILURES = (
     *(AttributeError, AssertionError, struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
 )
 _SPOKEN = {"parquet": "Parquet", "csv": "CSV", "npz": "NPZ", "hdf5": "HDF5", "arrow": "Arrow", "minari": "Minari"}
+
+
+def piped(path: Path) -> bytes | None:
+    """What is piped to us, by "-" or a path that is no file, such as /dev/stdin; None for files."""
+    if str(path) == "-":
+        content = sys.stdin.buffer.read()
+    else:
+        try:
+            if not (path.is_fifo() or path.is_char_device()):
+                return None
+            content = path.read_bytes()
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
+    if not content:
+        raise InputError(f"{path} is empty: it has 0 bytes.")
+    return content
+
+
+def require_piped(path: Path, content: bytes, container: str | None) -> None:
+    """Refuse what is no CSV: other formats are read here and there, which a pipe does not allow."""
+    kind = next((format for mark, format in _BEGINNINGS.items() if content.startswith(mark)), container or "csv")
+    if kind != "csv":
+        raise InputError(f"{path} is a pipe, from which only CSV is read. Write {_SPOKEN[kind]} to a file first.")
 
 
 def require_file(path: Path) -> None:

@@ -19,7 +19,7 @@ from valuate.io.columns import Arrays
 from valuate.io.ends import DONE, LAST_STEP
 from valuate.io.layouts import LAYOUTS, spoken
 from valuate.io.parquet import ParquetTable
-from valuate.io.paths import FILE_FORMATS, format_of, readable, require_file
+from valuate.io.paths import FILE_FORMATS, format_of, piped, readable, require_file, require_piped
 from valuate.io.resolving import wanted_columns
 from valuate.io.states import States, states_of
 from valuate.io.writing import write
@@ -55,7 +55,7 @@ def read(
     Parameters
     ----------
     source : path or object
-        A Parquet, CSV, NPZ, HDF5 or Arrow file; the folder or the name of a Minari data set; a pandas or polars data
+        A Parquet, CSV, NPZ, HDF5 or Arrow file; "-" or a pipe, for CSV; the folder or the name of a Minari data set; a pandas or polars data
         frame or an Arrow table; a dict of arrays; a list of episodes or of steps; a Minari data set, a d3rlpy replay
         buffer or a MushroomRL data set.
     columns : dict, optional
@@ -221,6 +221,9 @@ def _require_one_of(name: str, value: Any, known: tuple[str, ...]) -> None:
 
 
 def _read_path(path: Path, container: str | None, options: Options, make: _Make) -> Any:
+    if (content := piped(path)) is not None:
+        require_piped(path, content, container)
+        return make(csv.read_csv(path, content), str(path), options)
     if container in (None, "minari") and (folder := minari.find(path)) is not None:
         found = _guarded(minari.episodes_of(folder), folder, "minari")
         return _joined(found, "minari", str(path), options, make, "Minari")

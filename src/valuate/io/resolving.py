@@ -84,6 +84,13 @@ def resolve(
         Where a named column is not there, or no column is known to be one of those needed.
     """
     there = table.names
+    objects: tuple[str, ...] = getattr(table, "objects", ())
+    for role in ROLES:
+        if (name := _object(role, columns, objects, there)) is not None and (role in columns or role in needed):
+            raise InputError(
+                f"{name!r} ({role}) holds Python objects or rows of different lengths, which are not read from a file: "
+                "that could run code. Save one array of numbers, with rows of one length."
+            )
     picks = {role: _asked(role, value, there) for role, value in columns.items() if value is not None}
     _refuse_twice(picks)
     known = dict(ALIASES)
@@ -128,6 +135,17 @@ def _asked(role: str, value: Any, there: list[str]) -> Pick:
         raise InputError(f"columns names {len(names)} columns for {role}, which takes one.")
     flat = not isinstance(value, str) or len(names) > 1
     return Pick(tuple(names), flat, asked=True)
+
+
+def _object(role: str, columns: Mapping[str, Any], objects: tuple[str, ...], there: list[str]) -> str | None:
+    """What cannot be read and is meant for a role, by name or, where there is nothing else, by what it is called."""
+    asked = columns.get(role)
+    if role in columns:
+        given = [asked] if isinstance(asked, str) else asked if isinstance(asked, list | tuple) else []
+        return next((name for name in given if name in objects), None)
+    if any(canonical(name) == role for name in there):
+        return None
+    return next((name for name in objects if canonical(name) == role), None)
 
 
 def _refuse_twice(picks: Mapping[str, Pick]) -> None:

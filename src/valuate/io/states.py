@@ -8,13 +8,13 @@ import numpy as np
 
 from valuate.errors import InputError
 from valuate.io import extras, filling, ordering
+from valuate.io.assembling import Options, remarks_of
 from valuate.io.coding import with_labels
 from valuate.io.nexts import named
 from valuate.io.report import Reading
 from valuate.io.resolving import resolve, wanted_columns
 
 if TYPE_CHECKING:
-    from valuate.io.assembling import Options
     from valuate.io.columns import Table
     from valuate.io.filling import Values
     from valuate.io.resolving import Pick
@@ -85,7 +85,7 @@ def states_of(table: Table, source: str, options: Options, *, observed: bool = F
         layout=options.layout,
         rows=int(states.array.shape[0]),
         columns={role: pick.shown for role, pick in picks.items()},
-        notes=tuple(notes),
+        notes=(*remarks_of(table), *notes),
         labels=labels,
         unused=tuple(name for name in table.names if name not in taken),
     )
