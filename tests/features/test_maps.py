@@ -12,6 +12,7 @@ from valuate.environments import CartPole, Garnet, MountainCar
 from valuate.errors import InputError
 from valuate.features import RBFGrid, StateActionBlocks, Tabular
 from valuate.problem import Problem
+from valuate.transitions import Transitions
 
 STATES = np.random.default_rng(0).uniform(size=(20, 2))
 ACTIONS = np.random.default_rng(1).integers(3, size=20)
@@ -114,6 +115,23 @@ class TestStateActionBlocks:
         blocks.fit(([0, 4], [1, 0]))
         assert blocks.__sklearn_is_fitted__() and blocks.transform(([1], [1])).shape == (1, 10)
 
+    def test_what_was_given_is_left_alone(self):
+        from sklearn.frozen import FrozenEstimator
+        from sklearn.preprocessing import StandardScaler
+
+        given = Tabular(), StandardScaler()
+        blocks = [StateActionBlocks(inner, 2) for inner in given]
+        blocks[0].fit(([0, 4], [1, 0]))
+        blocks[1].fit((STATES, ACTIONS % 2))
+        assert not hasattr(given[0], "n_states_") and not hasattr(given[1], "mean_")
+        np.testing.assert_allclose(blocks[1].features.mean_, STATES.mean(axis=0))
+        blocks[0].fit(([0, 1], [1, 0]))  # again, from other states
+        assert blocks[0].transform(([1], [1])).shape == (1, 4)
+        frozen = FrozenEstimator(StandardScaler().fit(STATES + 1))
+        assert StateActionBlocks(frozen, 2).fit((STATES, ACTIONS % 2)).features is frozen
+        again = features.load(blocks[0].to_dict())
+        np.testing.assert_array_equal(again.transform(([1], [1])).toarray(), [[0, 0, 0, 1]])
+
     def test_bad_pairs(self):
         blocks = StateActionBlocks(GRID, 3)
         with refuses(InputError, "There are 20 states and 19 actions"):
@@ -179,6 +197,74 @@ class TestWithScikitLearn:
         np.testing.assert_allclose(line.transform(STATES * 7).sum(axis=1), 1.0)
         alone = make_pipeline(Tabular()).fit(np.arange(4)[:, None])
         assert alone.transform(np.arange(4)[:, None]).shape == (4, 4)
+
+    @pytest.mark.parametrize(
+        ("map_", "X"),
+        [
+            (GRID, STATES),
+            (Tabular(sparse_output=False), np.arange(4)[:, None]),
+            (StateActionBlocks(GRID, 3, sparse_output=False), np.column_stack([STATES, ACTIONS])),
+            (StateActionBlocks(np.sin, 3, sparse_output=False), np.column_stack([STATES, ACTIONS])),
+            (features.Identity(), STATES),
+            (features.ByColumn([(features.Identity(), 0), (np.cos, [0, 1])]), STATES),
+            (features.Polynomial(2), STATES),
+            (features.Fourier(3), STATES),
+            (features.RandomFourier(7), STATES),
+            (features.OneHot(sparse_output=False), np.arange(4)[:, None]),
+        ],
+        ids=lambda part: type(part).__name__,
+    )
+    def test_names_and_data_frames(self, map_, X):
+        import pandas
+        import polars
+        from sklearn.base import clone
+
+        map_ = clone(map_)
+        rows = map_.fit_transform(X)
+        names = map_.get_feature_names_out()
+        name = type(map_).__name__.lower()
+        assert names.tolist() == [f"{name}{k}" for k in range(rows.shape[1])] and names.dtype == object
+        framed = clone(map_.set_output(transform="pandas")).fit(X)
+        index = np.arange(len(X)) + 7
+        found = framed.transform(pandas.DataFrame(X, index=index))
+        assert isinstance(found, pandas.DataFrame) and found.columns.tolist() == names.tolist()
+        np.testing.assert_array_equal(found.index, index)
+        np.testing.assert_array_equal(found.to_numpy(), rows)
+        other = framed.set_output(transform="polars").transform(X)
+        assert isinstance(other, polars.DataFrame) and other.columns == names.tolist()
+        np.testing.assert_array_equal(other.to_numpy(), rows)
+        rewards, framed = np.ones(len(X)), framed.set_output(transform="pandas")
+        problem = Problem.from_transitions(Transitions(X, rewards, X), framed, discount=0.5)
+        np.testing.assert_allclose(problem.b, rows.mean(axis=0))
+        assert type(framed.set_output(transform="default").transform(X)) is np.ndarray
+        with refuses(InputError, "must be 'default', 'pandas' or 'polars', not 'arrow'"):
+            framed.set_output(transform="arrow")
+
+    def test_sparse_rows_fit_into_no_data_frame(self):
+        for map_ in (Tabular(4), features.TileCoding(), RBFGrid([0], [3], sparse_below=0.01)):
+            map_ = map_.fit(np.arange(4)[:, None]).set_output(transform="pandas")
+            assert len(map_.get_feature_names_out()) > 1
+            with refuses(InputError, f"{type(map_).__name__} gives sparse rows, which no data frame holds"):
+                map_.transform(np.arange(4)[:, None])
+
+    def test_names_that_are_not_known_yet(self):
+        for map_ in (Tabular(), features.Identity(), StateActionBlocks(np.sin, 2), features.Polynomial()):
+            with pytest.raises(InputError, match="fit"):
+                map_.get_feature_names_out()
+
+    def test_in_a_column_transformer(self):
+        from sklearn.base import clone
+        from sklearn.compose import ColumnTransformer
+
+        # It tells the maps that it is given what to put out: not that of other tests.
+        parts = [("grid", clone(GRID), [0, 1]), ("kind", Tabular(3, sparse_output=False), [2])]
+        X = np.column_stack([STATES, ACTIONS])
+        both = ColumnTransformer(parts).fit(X)
+        names = [f"grid__rbfgrid{k}" for k in range(9)] + [f"kind__tabular{k}" for k in range(3)]
+        assert both.get_feature_names_out().tolist() == names
+        framed = ColumnTransformer(parts).set_output(transform="pandas").fit_transform(X)
+        assert framed.columns.tolist() == names
+        np.testing.assert_array_equal(framed.to_numpy(), both.transform(X))
 
     def test_grid_search(self):
         from sklearn.linear_model import Ridge

@@ -71,6 +71,22 @@ def test_long_input_goes_block_by_block():
     assert sparse.shape == (5000, 64) and sparse.nnz < 0.7 * sparse.shape[0] * 64
 
 
+@pytest.mark.parametrize("distance", ["euclidean", "squared"])
+def test_where_all_is_small_the_largest_is_kept(distance):
+    states = np.random.default_rng(3).uniform(size=(40, 2))
+    dense = RBFGrid([0, 0], [1, 1], 6, 0.2, distance=distance).transform(states)
+    cutoff = float(np.median(dense.max(axis=1)))
+    found = RBFGrid([0, 0], [1, 1], 6, 0.2, sparse_below=cutoff, distance=distance).transform(states)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    small = dense.max(axis=1) < cutoff
+    assert 10 < small.sum() < 30
+    expected = np.where(dense >= cutoff, dense, 0.0)
+    expected[small, dense[small].argmax(axis=1)] = 1.0
+    np.testing.assert_allclose(found.toarray(), expected / expected.sum(axis=1, keepdims=True))
+    bare = RBFGrid([0, 0], [1, 1], 6, 0.2, normalize=False, sparse_below=2.0, distance=distance).transform(states)
+    assert bare.nnz == 0  # not normalized, nothing has to be there
+
+
 @given(cutoff=st.sampled_from([0.0, 1e-9, 1e-4, 0.01]), normalize=st.booleans(), sigma=st.sampled_from([0.01, 0.2]))
 def test_what_is_small_is_left_out(cutoff, normalize, sigma):
     states = np.random.default_rng(2).uniform(size=(40, 2))

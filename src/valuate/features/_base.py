@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from valuate.errors import InputError, InputTypeError
+from valuate import _checks
+from valuate.errors import InputError, InputTypeError, MissingPartError
 
 __all__ = ["FeatureMap"]
 
@@ -21,7 +24,8 @@ _registry: dict[str, type[FeatureMap]] = {}
 class FeatureMap:
     """A transformer whose parameters are the arguments of its ``__init__``, kept under their names as they are given.
 
-    It works where scikit-learn's do: in a Pipeline, with ``clone``, with ``set_params(step__name=value)``. What `fit`
+    It works where scikit-learn's do: in a Pipeline or a ColumnTransformer, with ``clone``, with
+    ``set_params(step__name=value)``, with ``set_output(transform="pandas")`` where features are dense. What `fit`
     learns is in attributes that end in an underscore, named in ``learned``; where there are none, the parameters
     settle everything and `transform` may be called at once.
     """
@@ -32,6 +36,8 @@ class FeatureMap:
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
         _registry[_name(cls)] = cls
+        if "transform" in cls.__dict__:
+            cls.transform = _as_asked(cls.__dict__["transform"])  # type: ignore[method-assign]
 
     @classmethod
     def _names(cls) -> list[str]:
@@ -70,6 +76,28 @@ class FeatureMap:
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """`fit`, then `transform`."""
         return self.fit(X, y).transform(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the features, (n_features,): the class in small letters and a number, from 0.
+
+        Those of the columns that come in, ``input_features``, count for nothing.
+        """
+        name = type(self).__name__.lower()
+        return np.array([f"{name}{k}" for k in range(self._width())], dtype=object)
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Say what `transform` gives: "pandas" or "polars" data frames, or "default"; None leaves it as it is."""
+        if transform not in (None, *_FRAMES, "default"):
+            raise InputError(f"transform must be 'default', 'pandas' or 'polars', not {transform!r}.")
+        if transform is not None:
+            self._sklearn_output_config = {"transform": transform}  # the name under which clone looks for it
+        return self
+
+    def _width(self) -> int:
+        """The number of features."""
+        if not hasattr(self, "n_features_"):
+            raise InputError(f"How many features this {type(self).__name__} gives is known once it was fitted.")
+        return int(self.n_features_)
 
     def to_dict(self) -> dict[str, Any]:
         """Parameters and what was learned, as plain numbers, texts, lists and dicts: what JSON can hold.
@@ -137,6 +165,45 @@ class FeatureMap:
             transformer_tags=TransformerTags(),
             requires_fit=bool(self.learned),
         )
+
+
+def _as_asked(transform: Callable[..., Any]) -> Callable[..., Any]:
+    """``transform``, whose rows come in a data frame where `FeatureMap.set_output` asked for one."""
+
+    @wraps(transform)
+    def asked(self: FeatureMap, X: Any, *more: Any, **named: Any) -> Any:
+        rows = transform(self, X, *more, **named)
+        kind = getattr(self, "_sklearn_output_config", {}).get("transform", "default")
+        if kind == "default":
+            return rows
+        if _checks.is_sparse(rows):
+            raise InputError(
+                f"{type(self).__name__} gives sparse rows, which no data frame holds: make it dense, as "
+                "sparse_output=False or sparse_below=None do, or say set_output(transform='default')."
+            )
+        return _FRAMES[kind](rows, self.get_feature_names_out(), X)
+
+    return asked
+
+
+def _pandas(rows: Any, names: NDArray[np.object_], given: Any) -> Any:
+    try:
+        import pandas
+    except ImportError:
+        raise MissingPartError("pandas", "test", "set_output(transform='pandas')") from None
+    framed = isinstance(given, pandas.DataFrame | pandas.Series)
+    return pandas.DataFrame(rows, columns=names, index=given.index if framed else None, copy=False)
+
+
+def _polars(rows: Any, names: NDArray[np.object_], given: Any) -> Any:
+    try:
+        import polars
+    except ImportError:
+        raise MissingPartError("polars", "test", "set_output(transform='polars')") from None
+    return polars.DataFrame(rows, schema=names.tolist(), orient="row")
+
+
+_FRAMES: dict[str, Callable[..., Any]] = {"pandas": _pandas, "polars": _polars}
 
 
 def _name(kind: type[FeatureMap]) -> str:

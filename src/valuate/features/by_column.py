@@ -31,6 +31,8 @@ class ByColumn(FeatureMap):
         Fitted copies, in the order of ``parts``.
     n_columns_ : int
         Of the states that `fit` saw.
+    n_features_ : int
+        Of all parts; known from `fit` alone, not from a file.
 
     Examples
     --------
@@ -54,6 +56,7 @@ class ByColumn(FeatureMap):
                 part.fit(states[:, columns])
             fitted.append(part)
         self.parts_, self.n_columns_ = tuple(fitted), states.shape[1]
+        self.n_features_: int = self._rows(states[:1]).shape[1]
         return self
 
     def transform(self, X: Any) -> Any:
@@ -62,6 +65,9 @@ class ByColumn(FeatureMap):
         states = _table(X)
         if states.shape[1] != self.n_columns_:
             raise InputError(f"states have {states.shape[1]} columns and the map was fitted on {self.n_columns_}.")
+        return self._rows(states)
+
+    def _rows(self, states: NDArray[Any]) -> Any:
         columns = [chosen for _, chosen in self._read(self.n_columns_)]
         found = [_apply(part, states[:, chosen]) for part, chosen in zip(self.parts_, columns, strict=True)]
         if not any(map(_checks.is_sparse, found)):
@@ -91,11 +97,14 @@ class Identity(FeatureMap):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Check the states ``X``."""
-        self.transform(X)
+        self.n_features_: int = self._rows(X).shape[1]
         return self
 
     def transform(self, X: Any) -> Any:
         """The states (m, k) or (m,), as (m, k) or (m, 1)."""
+        return self._rows(X)
+
+    def _rows(self, X: Any) -> Any:
         from valuate.features._inputs import numbers
 
         return _checks.sparse_rows("states", X) if _checks.is_sparse(X) else numbers(X)

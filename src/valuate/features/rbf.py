@@ -37,7 +37,8 @@ class RBFGrid(FeatureMap):
         Whether the features of a state are divided by their sum. The quotient is exact far from every centre too.
     sparse_below : float, optional
         Features smaller than this become 0 and are not stored; with ``normalize`` the others are then scaled to sum
-        to 1 again. The output is a scipy.sparse.csr_array. None: all are kept, in a dense array.
+        to 1 again, and where all of a state are smaller the largest is kept. The output is a scipy.sparse.csr_array.
+        None: all are kept, in a dense array.
     scale : bool
         Whether distances are measured after mapping [low, high] to [0, 1] in each dimension, or between the numbers
         as they are.
@@ -79,6 +80,9 @@ class RBFGrid(FeatureMap):
     def n_features(self) -> int:
         """Centres in the grid."""
         return int(np.prod([len(axis) for axis in self._grid().axes]))
+
+    def _width(self) -> int:
+        return self.n_features
 
     @property
     def centres(self) -> Array:
@@ -218,6 +222,8 @@ def _large(features: Array, cutoff: float, normalize: bool) -> tuple[Array, NDAr
     keep = features >= cutoff
     keep &= features > 0
     if normalize:
+        empty = np.flatnonzero(~keep.any(axis=1))  # the largest stands for them all: there is no row of zeros
+        keep[empty, features[empty].argmax(axis=1)] = True
         features *= keep
         features /= features.sum(axis=1, keepdims=True)
     columns = np.broadcast_to(np.arange(features.shape[1], dtype=np.int32), features.shape)

@@ -24,10 +24,16 @@ class StateActionBlocks(FeatureMap):
     Parameters
     ----------
     features : feature map
-        Of states: an object with ``transform``, or a callable.
+        Of states: an object with ``transform``, or a callable. `fit` puts a fitted copy in its place and leaves what
+        was given alone; a `sklearn.frozen.FrozenEstimator` stays as it is.
     n_actions : int
     sparse_output : bool
         Whether `transform` gives a scipy.sparse.csr_array, which has the state's features only, or a dense array.
+
+    Attributes
+    ----------
+    n_features_ : int
+        Of the pairs; known from `fit` alone, not from a file.
     """
 
     def __init__(self, features: Any, n_actions: int, sparse_output: bool = True) -> None:
@@ -36,10 +42,15 @@ class StateActionBlocks(FeatureMap):
         self.sparse_output = sparse_output
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit the features of states on the states of the pairs ``X``."""
+        """Fit a copy of the features of states on the states of the pairs ``X``."""
+        from sklearn.base import clone
+        from sklearn.frozen import FrozenEstimator
+
         states, _ = self.split(X)
-        if hasattr(self.features, "fit"):
-            self.features.fit(states)
+        # A callable has nothing to fit, and a frozen one is fitted for good: its fit asks for a y.
+        if hasattr(self.features, "fit") and not isinstance(self.features, FrozenEstimator):
+            self.features = clone(self.features, safe=False).fit(states)
+        self.n_features_: int = self._count() * self.state_features(states[:1]).shape[1]
         return self
 
     def transform(self, X: Any) -> Any:
@@ -82,6 +93,11 @@ class StateActionBlocks(FeatureMap):
     def __sklearn_is_fitted__(self) -> bool:
         fitted = getattr(self.features, "__sklearn_is_fitted__", None)
         return True if fitted is None else bool(fitted())
+
+    def _width(self) -> int:
+        if not hasattr(self, "n_features_") and isinstance(self.features, FeatureMap):
+            return self._count() * self.features._width()
+        return super()._width()
 
     def _count(self) -> int:
         return _checks.whole("n_actions", self.n_actions, low=1)

@@ -64,6 +64,9 @@ class Tabular(FeatureMap):
     def __sklearn_is_fitted__(self) -> bool:
         return self.n_states is not None or hasattr(self, "n_states_")
 
+    def _width(self) -> int:
+        return self._size()
+
     def _size(self) -> int:
         if self.n_states is not None:
             return _checks.whole("n_states", self.n_states, low=1)
