@@ -10,7 +10,8 @@ from valuate import LSTD, TD, Problem, Transitions
 from valuate.environments import Garnet
 from valuate.episodes import Episodes
 from valuate.errors import InputError, InputTypeError, PrecisionWarning
-from valuate.inference import PolicyValue, Standing, adjoint, fixed_point, policy_value
+from valuate.features import Fourier
+from valuate.inference import PolicyValue, Standing, adjoint, fixed_point, logged_return, policy_value
 from valuate.inference.clusters import Clusters, automatic_length, coded
 
 
@@ -222,6 +223,43 @@ def test_what_decides_is_said():
     uneven = Problem.from_transitions(few, lambda s: np.ones((len(s), 1)), discount=0.9)
     found = policy_value(uneven, LSTD().solve(uneven))
     assert "effective of 1,200 rows: a few rows decide" in found.notes[-1]
+
+
+def visits(episodes=100, seed=0, ends=0.03):
+    """Patients with an age, and a pressure that drifts from visit to visit; few episodes are whole."""
+    rng = np.random.default_rng(seed)
+    age, start = rng.normal(size=episodes), rng.normal(size=episodes)
+    walk = np.cumsum(np.column_stack([start, 0.3 * rng.normal(size=(episodes, 12)) - 0.03]), axis=1)
+    states, nexts = (np.stack([np.repeat(age, 12), part.ravel()], 1) for part in (walk[:, :-1], walk[:, 1:]))
+    return Transitions(
+        states, -np.abs(nexts[:, 1]), nexts, terminated=rng.random(12 * episodes) < ends,
+        episodes=np.cumsum(np.append(0, np.arange(1, 12 * episodes) % 12 == 0)),
+    )  # fmt: skip
+
+
+def test_an_interval_wider_than_what_the_log_spans_is_a_remark():
+    log = visits(ends=0.1)
+    said = {}
+    for order in (1, 3, 6, 10):
+        problem = Problem.from_transitions(log, Fourier(order, constant=True).fit(log.states), discount=0.99)
+        found = policy_value(problem, LSTD().solve(problem))
+        largest = np.abs(log.rewards).max() / 0.01
+        plain = logged_return(log, 0.99).standard_error
+        text = " ".join(found.notes)
+        assert ("larger than any discounted return" in text) == (found.standard_error > largest)
+        assert ("times that of the returns as logged" in text) == (largest >= found.standard_error > 10 * plain)
+        if found.standard_error > 10 * plain:
+            assert "The features are too many for these episodes" in text
+        said[order] = text
+    assert "too many" not in said[1] + said[3] and "as logged" in said[6] and "larger than any" in said[10], said
+
+
+def test_returns_without_spread_are_no_measure():
+    log = visits(ends=0.0)
+    log = Transitions(log.states, np.ones(len(log)), log.next_states, episodes=log.episodes)
+    problem = Problem.from_transitions(log, Fourier(1, constant=True).fit(log.states), discount=0.99)
+    found = policy_value(problem, LSTD().solve(problem))
+    assert found.standard_error < 1e-9 and not any("too many" in note for note in found.notes)
 
 
 # What is refused.

@@ -9,7 +9,7 @@ import numpy as np
 
 from valuate.equations import Equations
 from valuate.errors import InputError, InputTypeError, PrecisionWarning
-from valuate.inference import adjoint, bootstrapping, clusters, scores, starting
+from valuate.inference import adjoint, bootstrapping, clusters, plausible, scores, starting
 from valuate.inference import deletion as deleting
 from valuate.inference.value import PolicyValue, Source, Standing, read_confidence, student
 
@@ -324,6 +324,7 @@ class _Answer:
             if not exact and abs(fit.moved) > error:
                 return Standing.UNSOLVED
         self._say_what_decides()
+        self.notes += plausible.remarks(fit.problem, fit.draws, error)
         return Standing.DETERMINED
 
     def _say_what_decides(self) -> None:
