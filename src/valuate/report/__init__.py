@@ -103,7 +103,9 @@ def sections(store: Store, results: Results) -> list[Section]:
 def _so_far(part: Section, have: int, wanted: int) -> Section:
     """The section; without verdicts on the whole where runs are missing, as they may yet turn out otherwise."""
     if have < wanted:
-        lead = f"{have:,} of {wanted:,} runs are finished. What follows is said of these, with no verdict on all."
+        lead = (
+            f"{have:,} of {wanted:,} runs are finished. What follows is said of these and is no verdict on the whole."
+        )
         part.sentences = [Sentence(lead), *(Sentence(said.text) for said in part.sentences)]
     return part
 
