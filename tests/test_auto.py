@@ -281,3 +281,62 @@ def test_what_it_says_is_so(monkeypatch, way, tolerance):
         assert not honest.complaint(solution, truth, tolerance), (seed, given.kind, solution.message, truth)
         if way != "no room":
             assert solution.status in (Status.CONVERGED, Status.SINGULAR), (seed, given.kind, solution.message)
+
+
+# ---- what a budget, a tolerance and odd rewards ask for
+
+
+def power_law(n=20_000, dim=300):
+    rng = np.random.default_rng(0)
+    turn, sizes = np.linalg.qr(rng.normal(size=(dim, dim)))[0], np.logspace(0, -2, dim)
+    phi = (rng.normal(size=(n, dim)) * sizes) @ turn
+    following = 0.9 * phi + 0.4 * (rng.normal(size=(n, dim)) * sizes) @ turn
+    return Problem.from_arrays(phi, phi @ rng.normal(size=dim) + rng.normal(size=n), following, discount=0.95)
+
+
+def test_the_last_pass_of_a_budget_is_kept_for_a_direct_solve(monkeypatch):
+    """More passes give no worse answer."""
+    monkeypatch.setattr(method, "SMALL", 0.0)
+    monkeypatch.setattr(method, "AT_ONCE", 0.0)
+    for passes in (8, 10, 14):
+        solution = Auto().solve(power_law(), passes=passes, tolerance=1e-9)
+        assert solution.status is Status.CONVERGED and solution.passes <= passes
+        assert isinstance(solution.solver, LSTD)
+
+
+def test_a_direct_solution_is_held_to_the_tolerance(monkeypatch):
+    """In its own norm, where the cheap one leaves a doubt."""
+    monkeypatch.setattr(method, "CHEAP", 0.0)
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 3000, 4)) @ np.diag([1.0, 1.0, 1.0, 1e-6]) @ rng.normal(size=(4, 4))
+    problem = Problem.from_arrays(x, rng.normal(size=3000), 0.5 * x + 0.5 * y, discount=0.9)
+    solution = Auto().solve(problem, tolerance=1e-15)
+    assert solution.status is not Status.CONVERGED and "above the tolerance 1e-15" in solution.message
+    solution = Auto().solve(problem, tolerance=1e-5)
+    assert solution.status is Status.CONVERGED and problem.relative_residual(solution.theta) <= 1e-5
+
+
+def test_few_rewards_are_seen():
+    """The floor is estimated from rows among which those that matter are not missed."""
+    rng = np.random.default_rng(0)
+    phi = rng.normal(size=(30_000, 50))
+    following = 0.6 * phi + 0.8 * rng.normal(size=(30_000, 50))
+    for seed in range(5):
+        rewards = np.zeros(30_000)
+        rewards[np.random.default_rng(seed).choice(30_000, 10, replace=False)] = 1.0
+        problem = Problem.from_arrays(phi, rewards, following, discount=0.95)
+        gauge = Gauge(problem, None, 0.1, np.random.default_rng(seed))
+        theta = LSTD().solve(problem).theta
+        gauge.fine(problem.residual(theta), theta)
+        exact = floor(problem, theta)
+        assert gauge.floor == pytest.approx(exact.value, rel=0.5)
+
+
+def test_a_part_of_the_rows_says_nothing_of_the_whole():
+    rng = np.random.default_rng(0)
+    phi = np.zeros((5000, 20))
+    phi[:, :19], phi[7, 19], phi[:, 18] = rng.normal(size=(5000, 19)), 1.0, 1.0
+    ends = np.arange(5000) == 11
+    problem = Problem.from_arrays(phi, rng.normal(size=5000), np.roll(phi, -1, 0), discount=1.0, terminated=ends)
+    for seed in range(4):
+        assert Auto().solve(problem, passes=0.3, seed=seed).status is Status.BUDGET_SPENT

@@ -341,3 +341,23 @@ def test_the_mspbe_of_weights_out_of_all_proportion(monkeypatch):
         monkeypatch.setattr(metric, "MOST_DIM", most)
         problem = Problem.from_arrays(phi, rewards, next_phi, discount=0.9)
         assert problem.mspbe(np.full(10, 1e308)) == np.inf
+
+
+def test_sparse_rows_too_many_for_a_factor_of_theirs(monkeypatch):
+    """What a Cholesky factor of C takes for dependent is looked at in the rows."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 6, size=(4000, 3))
+    table = np.concatenate([np.eye(6)[codes[:, k]] for k in range(3)], axis=1)  # three groups, each of sum one
+    problem = Problem.from_arrays(sp.csr_array(table), rng.normal(size=4000), sp.csr_array(table[::-1]))
+    g = problem.residual(rng.normal(size=18))
+    exact = problem.metric()
+    monkeypatch.setattr(metric, "COSTLY", 0.0)
+    again = Problem.from_arrays(sp.csr_array(table), problem.rows.records["reward"], sp.csr_array(table[::-1]))
+    monkeypatch.setattr(metric, "from_rows", None)
+    assert again.metric().rank == exact.rank == 16
+    assert again.metric().square(g) == pytest.approx(exact.square(g), rel=1e-9)
+    # A direction in which features vary by some 1e-7 of their size is left out with a warning.
+    table[:, 0] += 2e-7 * rng.normal(size=4000)
+    rough = Problem.from_arrays(sp.csr_array(table), problem.rows.records["reward"], sp.csr_array(table[::-1]))
+    with pytest.warns(PrecisionWarning, match="features vary by .*e-07 of their size or less"):
+        rough.metric()

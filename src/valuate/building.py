@@ -66,9 +66,12 @@ def from_table(
     state = _checks.indices("states", states, None, size)
     columns = _columns(len(state), rewards, discount, terminated, ratios, weights)
     follower = _checks.one_a_row("next_states", next_states, len(state))
-    if columns.ended.any() and follower.dtype.kind in "iu":
+    if columns.ended.any() and follower.dtype.kind in "iuf":
+        gaps = follower.dtype.kind == "f" and bool(np.isnan(follower[columns.ended]).any())
         follower = follower.copy()
         follower[columns.ended] = 0  # not looked at
+        if gaps and not (follower % 1).any():  # as pandas holds whole numbers beside gaps
+            follower = follower.astype(np.int64)
     follower = _checks.indices("next_states", follower, len(state), size)
     stored = storing.tidy(table) if sparse else storing.padded_table(table)
     return _rows(stored, dim, state, follower, columns, "sparse" if sparse else "indexed")

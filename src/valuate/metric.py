@@ -1,12 +1,15 @@
 """The norm in which the MSPBE is measured, g' C^+ g, by the means that the size and condition of C allow.
 
-Three ways, tried in this order:
+Four ways, tried in this order:
 
 - *Cholesky* of C with its columns scaled to unit diagonal, while its condition there is below 1e8. Columns that are
   zero in every row are left out.
 - *Rows*: beyond that, a pivoted QR of the weighted rows X themselves (C = X'X), whose condition is only the root
   of that of C. Pivots below (100 + 10 sqrt(rows)) * 2.2e-16 of the largest, after scaling the columns to unit length,
   count as zero: that is the rank. Exactly dependent columns leave pivots of a tenth of that and less.
+- *Checked*: in place of the rows where these are sparse and so many that filling them up would take minutes, a pivoted
+  Cholesky of C. What it takes for dependent is looked at in the rows: where features vary in such a direction by more
+  than 1e-7 of their size, a `PrecisionWarning` says by how much.
 - *Products*: where C would not fit (`MOST_DIM`), conjugate gradients on products with C, to a stated accuracy.
 """
 
@@ -31,6 +34,11 @@ if TYPE_CHECKING:
 MOST_DIM = 4096
 #: Smallest reciprocal condition number of the scaled C for which its Cholesky factor is trusted.
 TRUSTED = 1e-8
+#: Operations of a QR of the rows above which sparse rows are not filled up for it.
+COSTLY = 2e12
+#: Random combinations of what is taken for dependent that are looked at in the rows, and the length of their images, as
+#: a share of their own, from which on they are not dependent.
+COMBINATIONS, VISIBLE = 8, 1e-7
 #: Relative accuracy of a norm that is computed by products.
 ACCURACY = 1e-8
 #: Smallest eigenvalue, but 0, that the scaled C is supposed to have where its norm is computed by products.
@@ -114,16 +122,40 @@ def from_matrix(c: NDArray[np.float64]) -> Metric | None:
     return Metric(factor, used, scale)
 
 
-def from_singular(c: NDArray[np.float64]) -> Metric:
+def from_singular(c: NDArray[np.float64], image: Callable[[Vector], float] | None = None) -> Metric:
     """The metric from C alone where it is close to singular: its rank is that of a pivoted Cholesky factor.
 
     Pivots below 100 dim * 2.2e-16 of the scaled C count as zero: half the digits of `from_rows`, which needs rows.
+
+    Parameters
+    ----------
+    c : (dim, dim) array
+    image : callable, optional
+        The root of x' C x for a vector x, from the rows: to check what is taken for dependent.
     """
     scale = unit_scale(np.diagonal(c))
     used = np.flatnonzero(scale)
     scaled = c[np.ix_(used, used)] * scale[used, None] * scale[used]
     factor, pivots, rank, _ = la.lapack.dpstrf(scaled, tol=100 * len(used) * np.finfo(float).eps)
-    return Metric(np.triu(factor[:rank, :rank]), used[pivots - 1], scale, squared=True)
+    order = used[pivots - 1]
+    found = Metric(np.triu(factor[:rank, :rank]), order, scale, squared=True)
+    if image is not None and rank < len(used):
+        weights = np.random.default_rng(0).normal(size=(len(used) - rank, COMBINATIONS))
+        across = -la.solve_triangular(found.factor, factor[:rank, rank:] @ weights, check_finite=False)
+        directions = np.vstack([across, weights])
+        directions /= np.linalg.norm(directions, axis=0)
+        x = np.zeros((len(scale), COMBINATIONS))
+        x[order] = scale[order, None] * directions
+        seen = max(image(column) for column in x.T)
+        if seen > VISIBLE:
+            warnings.warn(
+                f"the norm of C^-1 leaves out directions in which features vary by {seen:.1e} of their size or less: C "
+                "is badly conditioned, and factoring its rows would take minutes. A ridge, or fewer features, makes it "
+                "exact.",
+                PrecisionWarning,
+                stacklevel=4,
+            )
+    return found
 
 
 def from_rows(blocks: Iterator[NDArray[np.float64]], dim: int) -> Metric:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from valuate import gathering
-from valuate._kernels import sums
+from valuate._kernels import outer, sums
+from valuate._threads import run_all, thread_count
 from valuate.errors import InputError
 
 if TYPE_CHECKING:
@@ -58,8 +60,9 @@ def weighted_rows(rows: Rows) -> Iterator[Matrix]:
 def gram(rows: Rows) -> Matrix:
     """n C without ridge: (dim, dim)."""
     if rows.is_sparse:
-        table = rows.table.astype(np.float64, copy=False)
-        return np.asarray((table.T @ sp.diags_array(rows.state_weights()) @ table).toarray())
+        lower = np.zeros((rows.dim, rows.dim))
+        _add_outer(outer.sparse_gram, rows.view, rows.state_weights(), out=lower)
+        return gathering.mirrored(lower.T)
     out = np.zeros((rows.dim, rows.dim), order="F")
     for block in gathering.scaled(rows.table, rows.dim, np.sqrt(rows.state_weights())):
         out = gathering.add_square(out, block)
@@ -68,11 +71,12 @@ def gram(rows: Rows) -> Matrix:
 
 def cross(rows: Rows) -> Matrix:
     """n A without ridge: (dim, dim), the sum of scale * phi delta'."""
-    if rows.is_sparse:
-        table = rows.table.astype(np.float64, copy=False)
-        return np.asarray((table.T @ (_counts(rows) @ table)).toarray())
     if 2 * rows.n_stored <= rows.n_rows:
         return _cross_through_states(rows)
+    if rows.is_sparse:
+        out = np.zeros((rows.dim, rows.dim))
+        _add_outer(outer.sparse_cross, rows.view, out=out)
+        return out
     out = np.zeros((rows.dim, rows.dim))
     for _, _, left, right in _pairs(rows):
         out = gathering.add_product(out, left, right)
@@ -87,6 +91,12 @@ def cross_and_gram(rows: Rows) -> tuple[Matrix, Matrix]:
     for _, _, left, right in _pairs(rows):
         a, c = gathering.add_product(a, left, right), gathering.add_square(c, left)
     return a, gathering.mirrored(c)
+
+
+def _add_outer(kernel: Any, *given: Any, out: Matrix) -> None:
+    """Outer products of sparse rows added to ``out`` by as many threads as there are, each to its own rows of it."""
+    parts = thread_count()
+    run_all([partial(kernel, *given, part, parts, out) for part in range(parts)])
 
 
 def _pairs(rows: Rows) -> Iterator[tuple[int, int, Matrix, Matrix]]:
@@ -104,6 +114,9 @@ def _pairs(rows: Rows) -> Iterator[tuple[int, int, Matrix, Matrix]]:
 
 
 def _cross_through_states(rows: Rows) -> Matrix:
+    if rows.is_sparse:
+        table = rows.table.astype(np.float64, copy=False)
+        return np.asarray((table.T @ (_counts(rows) @ table)).toarray())
     if rows.n_stored <= DENSE_COUNTS:
         counts = np.zeros((rows.n_stored, rows.n_stored))
         sums.count(rows.records, 0, rows.n_rows, counts)

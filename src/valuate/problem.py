@@ -234,11 +234,18 @@ class Problem:
     def metric(self) -> metric.Metric:
         """The factored norm of C^-1, computed once and kept."""
         if "metric" not in self._cache:
-            found = metric.from_matrix(self.second_moment())
+            c, rows = self.second_moment(), self.rows
+            found = metric.from_matrix(c)
+            if found is None and rows.is_sparse and 2 * rows.n_stored * self.dim**2 > metric.COSTLY:
+                found = metric.from_singular(c, self._length)
             self._cache["metric"] = found or metric.from_rows(self._weighted_rows(), self.dim)
         found = self._cache["metric"]
         assert isinstance(found, metric.Metric)
         return found
+
+    def _length(self, x: Vector) -> float:
+        """The root of x' C x, by the rows: without the rounding of C as a matrix."""
+        return float(np.sqrt(max(0.0, float(x @ self.times_C(x)))))
 
     def relative_residual(self, theta: ArrayLike, *, exact: bool | None = None) -> float:
         """sqrt(MSPBE(theta) / MSPBE(0)): 1 at zero, 0 at a solution, unchanged when a column is rescaled.

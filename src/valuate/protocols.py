@@ -74,6 +74,12 @@ class SumsOverRows(Protocol):
     def square_rewards(self) -> float:
         """The sum of w (rho r)^2."""
 
+    def next_squares(self, columns: NDArray[np.intp]) -> Vector:
+        """The sum of (w rho g phi'_j)^2 for some columns: (k,)."""
+
+    def square_terms(self) -> Vector:
+        """For each row (w rho)^2 (r^2 + the mean of r^2): (n,)."""
+
     def weighted_rows(self) -> Iterator[Matrix]:
         """Blocks of dense rows X with X'X = n C."""
 
@@ -97,6 +103,9 @@ class SumsOverRows(Protocol):
 
     def scalars(self) -> Scalars:
         """Largest and mean scales, weights and rewards."""
+
+    def never_ends(self) -> bool:
+        """Whether the discount of every row is 1."""
 
     def any_reward(self) -> bool:
         """Whether any reward is not 0."""

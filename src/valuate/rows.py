@@ -75,6 +75,7 @@ class Rows:
         self._state_weights: Vector | None = None
         self._peaks = peaks
         self._ratio_sums: tuple[float, float] | None = None
+        self._never_ends: bool | None = None
 
     def chunk(self, order: NDArray[np.int32]) -> tuple[Any, NDArray[np.int32]]:
         """A view in which the rows of ``order`` can be visited, and the order within that view."""
@@ -204,6 +205,22 @@ class Rows:
         """The sums of LSTD(lambda); see `traces.traced`."""
         return traces.traced(self, starts, decay, ratio_on)
 
+    def next_squares(self, columns: NDArray[np.intp]) -> Vector:
+        """Sum over rows of (weight * ratio * discount * phi'_j)^2 for some columns: (k,)."""
+        shares = np.bincount(
+            self.records["next"], np.square(self.records["scale"] * self.records["discount"]), self.n_stored
+        )
+        if self.is_sparse:
+            return np.asarray(self.table.tocsc()[:, columns].power(2).T @ shares, dtype=np.float64)
+        return np.asarray(
+            sum(np.square(self.stored(a, b)[:, columns]).T @ shares[a:b] for a, b in self.stored_blocks())
+        )
+
+    def square_terms(self) -> Vector:
+        """For each row weight^2 ratio^2 (reward^2 + its mean square): (n,). Looks at no feature."""
+        scale, rewards = np.square(self.records["scale"]), np.square(self.records["reward"])
+        return np.asarray(scale * (rewards + rewards.mean()))
+
     def square_rewards(self) -> float:
         """Sum over rows of weight * (ratio * reward)^2."""
         total = 0.0
@@ -255,6 +272,13 @@ class Rows:
         """Largest and mean scales, weights and rewards. Looks at no feature."""
         most_scale, most_weight, *totals = scalars.scalars(self.records, self.weights, 0, self.n_rows)
         return Scalars(self.n_rows, most_scale, most_weight, (totals[0], totals[1]), (totals[2], totals[3]))
+
+    def never_ends(self) -> bool:
+        """Whether the discount of every row is 1: nothing ends, and nothing later counts less. Known once and kept."""
+        if self._never_ends is None:
+            blocks = range(0, self.n_rows, COUNTED)
+            self._never_ends = all((self.records["discount"][k : k + COUNTED] == 1.0).all() for k in blocks)
+        return self._never_ends
 
     def any_reward(self) -> bool:
         """Whether any reward is not 0."""

@@ -118,9 +118,10 @@ class Solution:
         ------
         SolverError
             With the message: where the run diverged, stalled or was not determined; or where it spent its budget
-            before it met the tolerance that was set.
+            before it met the tolerance that was set, or further off than the value 0 everywhere.
         """
-        usable = self.status is Status.CONVERGED or (self.status is Status.BUDGET_SPENT and self.tolerance is None)
+        spent = self.status is Status.BUDGET_SPENT and self.tolerance is None and not self.relative_residual > 1
+        usable = self.status is Status.CONVERGED or spent
         if not usable:
             raise SolverError(self.message, solution=self)
         return self

@@ -15,6 +15,7 @@ from valuate.errors import InputError, InputTypeError
 from valuate.metric import unit_scale
 from valuate.solution import Solution, Status, Trace
 from valuate.solvers.clock import Clock
+from valuate.solvers.observer import settled_at_zero
 from valuate.solvers.pseudoinverse import Pseudoinverse
 from valuate.solvers.remarks import remarks
 from valuate.solvers.request import Request
@@ -39,6 +40,10 @@ CONSISTENT = 1e-8
 EXACT = 1e-12
 #: Corrections of an answer by the residual of the rows themselves, at most.
 ROUNDS = 2
+#: The same where A is close to singular, and each correction brings few digits.
+MANY = 8
+#: Weights so large that rounding of their products is this share of b may swallow it.
+SWALLOWED = 1e-5
 #: Rows whose size tells what rounding does to a sum over all.
 SAMPLE = 64
 #: Multiply-adds (stored rows * dim^2) up to which C is formed beside A where nobody asked for its norm.
@@ -178,6 +183,8 @@ class _Answer(NamedTuple):
     checks: int
     #: Why the answer is 0, where nothing had to be solved.
     zero: str = ""
+    #: Whether directions were left out of A that may be more than rounding.
+    doubtful: bool = False
 
 
 def _solve(problem: System, clock: Clock, *, exact: bool) -> _Answer:
@@ -190,16 +197,7 @@ def _solve(problem: System, clock: Clock, *, exact: bool) -> _Answer:
     scale = unit_scale(problem.diagonal)
     # A feature that neither states nor next states have is left out: its weight is free, and 0.
     used = np.flatnonzero((scale > 0) | a.any(axis=0))
-    eliminate = _elimination(a, scale, used)
-    found, residual, checks = np.zeros(problem.dim), np.inf, 0
-    while eliminate is not None and checks < 2 * ROUNDS and residual > EXACT:
-        trial = found + eliminate(problem.residual(found) if checks else b)
-        with clock:
-            gap = problem.relative_residual(trial, exact=exact)
-        checks += 1 if checks == 0 else 2
-        if not gap < 0.5 * residual:
-            break
-        found, residual = trial, gap
+    found, residual, checks = _eliminated(problem, a, scale, used, clock, exact=exact, trusted=TRUSTED)
     if residual <= CONSISTENT:
         return _Answer(found, len(used), residual, exact, checks)
     if _is_rounding(problem, b):
@@ -209,7 +207,46 @@ def _solve(problem: System, clock: Clock, *, exact: bool) -> _Answer:
     exact = problem.measures_exactly
     with clock:
         residual = problem.relative_residual(found, exact=exact)
-    return _Answer(found, inverse.rank, residual, exact, checks + looked + 1)
+    checks += looked + 1
+    if residual > CONSISTENT and inverse.rank < problem.dim and not isinstance(problem, Equations):
+        # Before it is said that there is no solution: one that is far away, which rounding hides from the rank.
+        far, gap, looked = _eliminated(problem, a, scale, used, clock, exact=exact, trusted=0.0)
+        checks += looked
+        if gap <= CONSISTENT and _is_within_reach(far, problem.b, scale, a):
+            return _Answer(far, len(used), gap, exact, checks)
+    return _Answer(found, inverse.rank, residual, exact, checks, doubtful=inverse.doubtful)
+
+
+def _is_within_reach(theta: Vector, b: Vector, scale: Vector, a: Matrix) -> bool:
+    """Whether weights are small enough for the rows to tell their residual from rounding."""
+    size = float(np.abs(scale[:, None] * a * scale).sum(axis=1).max())
+    inside = np.divide(theta, scale, out=np.zeros_like(theta), where=scale > 0)
+    return bool(np.finfo(float).eps * size * np.abs(inside).max() <= SWALLOWED * float(la.norm(scale * b)))
+
+
+def _eliminated(
+    problem: System,
+    a: Matrix,
+    scale: Vector,
+    used: NDArray[np.intp],
+    clock: Clock,
+    *,
+    exact: bool,
+    trusted: float,
+) -> tuple[Vector, float, int]:
+    """A solution by LU factors, corrected by the residuals of the rows; its residual, infinite without, and checks."""
+    eliminate = _elimination(a, scale, used, trusted)
+    found, residual, checks = np.zeros(problem.dim), np.inf, 0
+    rounds = ROUNDS if trusted > 0 else MANY
+    while eliminate is not None and checks < 2 * rounds and residual > EXACT:
+        trial = found + eliminate(problem.residual(found) if checks else problem.b)
+        with clock:
+            gap = problem.relative_residual(trial, exact=exact)
+        checks += 1 if checks == 0 else 2
+        if not gap < 0.5 * residual:
+            break
+        found, residual = trial, gap
+    return found, residual, checks
 
 
 def _is_rounding(problem: System, b: Vector) -> bool:
@@ -223,14 +260,14 @@ def _is_rounding(problem: System, b: Vector) -> bool:
     return bool((np.abs(b) <= noise).all())
 
 
-def _elimination(a: Matrix, scale: Vector, used: NDArray[np.intp]) -> Callable[[Vector], Vector] | None:
-    """What solves A theta = g by LU factors of the scaled A; None where A is close to singular."""
+def _elimination(a: Matrix, scale: Vector, used: NDArray[np.intp], trusted: float) -> Callable[[Vector], Vector] | None:
+    """What solves A theta = g by LU factors of the scaled A; None where its reciprocal condition is not ``trusted``."""
     scale = scale[used]
     if not (scale > 0).all():
         return None
     scaled = a[np.ix_(used, used)] * scale[:, None] * scale
     factors, pivots, info = la.lapack.dgetrf(scaled)
-    if info != 0 or not la.lapack.dgecon(factors, np.abs(scaled).sum(axis=0).max())[0] > TRUSTED:
+    if info != 0 or not la.lapack.dgecon(factors, np.abs(scaled).sum(axis=0).max())[0] > trusted:
         return None
 
     def eliminate(g: Vector) -> Vector:
@@ -244,12 +281,13 @@ def _elimination(a: Matrix, scale: Vector, used: NDArray[np.intp]) -> Callable[[
 def _judge(problem: System, answer: _Answer, tolerance: float | None) -> tuple[Status, str]:
     rank, dim, residual = answer.rank, problem.dim, answer.residual
     if answer.zero:
-        return Status.CONVERGED, f"Converged at zero: {answer.zero}, so the value is 0 everywhere."
+        return settled_at_zero(problem, answer.zero)
     # Below that the figure is rounding: it would not be the same for other units or another order of the rows.
     size = f"{residual:.1g}" if residual >= EXACT else f"below {EXACT:g}"
     norm = f"relative residual {size} in the norm of {'C^-1' if answer.exact else 'diag(C)^-1'}"
     holds, lacks = residual <= CONSISTENT, f"A has rank {rank} of {dim}"
-    if rank == dim:
+    unclear = answer.doubtful and rank < dim and not holds
+    if rank == dim or unclear:
         note = "" if holds else " A is too close to singular for float64."
     elif holds:
         note = (
@@ -265,4 +303,6 @@ def _judge(problem: System, answer: _Answer, tolerance: float | None) -> tuple[S
             f"Solved directly as far as float64 goes: {norm}, above the tolerance {tolerance:.2g}.{note} "
             "Ask for less, or make A better conditioned by a small ridge or fewer features."
         )
+    if unclear:
+        return Status.STALLED, f"Not solved: {norm}.{note} Use a small ridge or fewer features."
     return Status.SINGULAR, f"Not determined: {norm}.{note} Use a small ridge, fewer features or more rows."

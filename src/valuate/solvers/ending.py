@@ -29,6 +29,8 @@ class Ending(Observer):
         self.run = run
         #: The tolerance, or what stands in for it.
         self.goal = GOAL if self.request.tolerance is None else float(self.request.tolerance)
+        #: The tolerance that messages speak of.
+        self.asked = self.request.tolerance
         #: The last point that was checked, and its relative residual.
         self.judged: tuple[Vector, float] | None = None
 
@@ -68,7 +70,7 @@ class Ending(Observer):
         return theta
 
     def _message(self, status: Status) -> str:
-        run, tolerance = self.run, self.request.tolerance
+        run, tolerance = self.run, self.asked
         name, found = type(run.method).__name__, self._found()
         passes = f"{run.row_visits / self.n_rows:.4g} passes"
         above = "" if tolerance is None else f", above the tolerance {tolerance:.2g}"
@@ -76,9 +78,10 @@ class Ending(Observer):
             return f"Converged: {found} after {passes}."
         if status is Status.SINGULAR:
             return (
-                f"Not determined: A theta = b has no solution. The answer makes the norm of its residual in diag(C)^-1 "
-                f"as small as it gets: {found} after {passes}{above}. LSTD gives the minimiser of the MSPBE; a small "
-                "ridge, fewer features or more rows give a solution."
+                "Not determined: A theta = b has no solution, or only one with weights of another order of size. The "
+                "answer makes the norm of its residual in diag(C)^-1 as small as it gets: "
+                f"{found} after {passes}{above}. LSTD gives the minimiser of the MSPBE; a small ridge, fewer features "
+                "or more rows give a solution."
             )
         if status is Status.STALLED:
             return (

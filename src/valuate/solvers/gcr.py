@@ -11,11 +11,13 @@ import numpy.linalg as la
 from valuate import _checks
 from valuate._kernels import loop
 from valuate.errors import InputError, InputTypeError
+from valuate.problem import Problem
 from valuate.solvers.directions import DIRECTIONS, Maxima
 from valuate.solvers.driver import CHUNK, Reference
 from valuate.solvers.iterating import Iteration, Iterative, Process, Turn
 from valuate.solvers.methods import SVRG, Stochastic
 from valuate.solvers.points import point_for
+from valuate.solvers.scaling import units
 from valuate.solvers.watch import OVERFLOW
 
 if TYPE_CHECKING:
@@ -51,8 +53,8 @@ class GCR(Iterative):
     pass, is made orthogonal to those kept, in diag(C)^-1, and theta goes along it as far as the residual falls. The
     residual never grows, whatever the epoch does: it converges off-policy where the inner method alone diverges.
 
-    Two passes an iteration: the epoch and the product. The inner method takes the rows as they are, so that epochs are
-    the weaker, the more the units of features differ. A direction that leaves more than 95% of the residual is followed
+    Two passes an iteration: the epoch and the product. Without a ridge, and with steps that are chosen, epochs run on
+    columns that are scaled alike. A direction that leaves more than 95% of the residual is followed
     by one of the other kind: the scaled residual itself, which takes no epoch and minds no units.
 
     Parameters
@@ -88,8 +90,11 @@ class Flexible:
     def __init__(self, run: Iteration, inner: Any, directions: int) -> None:
         assert run.system is not None
         self.run, self.problem, self.system = run, run.problem, run.system
-        self.rows, self.n = run.problem.rows, run.problem.n_rows
-        self.direction = DIRECTIONS[inner.direction]
+        self.direction, self.n = DIRECTIONS[inner.direction], run.problem.n_rows
+        # Epochs run on columns scaled alike, where a step that suits the largest is not tiny for the others.
+        self.units = units(inner, run.problem)
+        self.scaled = run.problem if self.units is None else Problem(run.problem.rows.scaled(self.units))
+        self.rows = self.scaled.rows
         self.inner = self._with_steps(inner)
         self.retries = self.age = self.kept = self.misses = self.grown = 0
         #: Whether the next direction is taken without an epoch.
@@ -161,6 +166,8 @@ class Flexible:
         steps = self.inner.plan(self.n, self.run.epoch, self.run.rng).steps
         steps = max(1, steps if left is None else min(steps, left - self.n))
         mean = -target / np.where(self.system.left > 0, self.system.left, 1.0)
+        if self.units is not None:
+            mean = mean * self.units
         self.point.place(None, None)
         self.point.drift(*((None, mean) if self.direction.moves_omega else (mean, None)))
         reference, bound = loop.Fixed(0.0), OVERFLOW[4 if self.rows.dtype.itemsize == 4 else 8]
@@ -174,6 +181,8 @@ class Flexible:
                 self._shrink()
                 return None
         move = self.point.read()[0]
+        if self.units is not None:
+            move = move * self.units
         return move if np.isfinite(move).all() and move.any() else None
 
     def _take(self, move: Vector, image: Vector) -> bool:
@@ -207,7 +216,7 @@ class Flexible:
         if "auto" not in given.values():
             return inner
         self.run.setup_visits += self.n
-        safe = dict(zip(given, self.direction.steps(Maxima.of(self.problem)), strict=True))
+        safe = dict(zip(given, self.direction.steps(Maxima.of(self.scaled)), strict=True))
         return replace(inner, **{name: safe[name] if value == "auto" else value for name, value in given.items()})
 
     def _set_out(self) -> None:

@@ -21,6 +21,16 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
 
 
+def settled_at_zero(problem: Any, why: str) -> tuple[Status, str]:
+    """How a run ends that has nothing to solve, and the sentence."""
+    if hasattr(problem, "rows") and not problem.rows.ratio_sums()[0] > 0:
+        return Status.SINGULAR, (
+            "Not determined: the ratios are 0 in every row, so that none counts. The policy never does what was "
+            "logged, and the log says nothing of its values."
+        )
+    return Status.CONVERGED, f"Converged at zero: {why}, so the value is 0 everywhere."
+
+
 class Observed(Protocol):
     """What an observer sees of a run."""
 
@@ -62,8 +72,8 @@ class Observer:
         """The answer where b = 0."""
         zero = np.zeros(self.problem.dim)
         self.residual = 0.0
-        message = f"Converged at zero: {why}, so the value is 0 everywhere."
-        return self._solution(Status.CONVERGED, zero, zero.copy(), message, self.clock.seconds)
+        status, message = settled_at_zero(self.problem, why)
+        return self._solution(status, zero, zero.copy(), message, self.clock.seconds)
 
     def _record(self) -> Status | None:
         seen = self.seen

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.linalg as la
 
+from valuate.equations import Equations
 from valuate.metric import unit_scale
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from valuate.equations import Equations
     from valuate.problem import Problem
 
     Vector = NDArray[np.float64]
@@ -34,12 +34,14 @@ class Pseudoinverse:
         self.problem, self.used = problem, used
         self.metric = problem.metric()
         white = self.metric.whiten(a[:, used])
-        # A feature that only next states have is nowhere in C: its own column gives its unit.
-        own = unit_scale(np.einsum("ij,ij->j", white, white))
-        self.unit = np.where(scale[used] > 0, scale[used], own)
+        self.unit = np.where(scale[used] > 0, scale[used], self._own_units(white, np.flatnonzero(scale[used] == 0)))
         left, sizes, right = la.svd(white * self.unit, full_matrices=True, check_finite=False)
-        noise = np.finfo(float).eps * max(100.0, 10 * self.metric.condition())
-        self.rank = rank = int((sizes > noise * max(1.0, sizes.max(initial=0.0))).sum())
+        condition = self.metric.condition()
+        noise = np.finfo(float).eps * max(100.0, 10 * condition)
+        most = max(1.0, sizes.max(initial=0.0))
+        self.rank = rank = int((sizes > noise * most).sum())
+        #: Whether what counts as zero may be more than rounding.
+        self.doubtful = bool(sizes[rank:].max(initial=0.0) > np.finfo(float).eps * most * max(100.0, condition))
         self.left, self.sizes, self.right = left[:, :rank], sizes[:rank], right[:rank]
         # Directions that change no equation, orthonormal in the units of theta.
         self.right_free = right[rank:]
@@ -47,6 +49,17 @@ class Pseudoinverse:
         largest = np.abs(free).max(axis=0)
         free = free[:, largest > 0] / largest[largest > 0]
         self.free = np.linalg.qr(free)[0]
+
+    def _own_units(self, white: Matrix, alone: NDArray[np.intp]) -> Vector:
+        """Units of features that only next states have, which are nowhere in C: from the size that they have there.
+
+        What such a column of A is by chance says nothing: it may be a sum of terms that cancel.
+        """
+        if isinstance(self.problem, Equations) or not len(alone):
+            return unit_scale(np.einsum("ij,ij->j", white, white))
+        out = np.zeros(white.shape[1])
+        out[alone] = unit_scale(self.problem.rows.next_squares(self.used[alone]) / self.problem.n_rows)
+        return out
 
     def smallest_minimiser(self) -> tuple[Vector, int]:
         """The minimiser of the MSPBE with the smallest norm, and the passes over the rows that it took.

@@ -17,8 +17,8 @@ def remarks(problem: Problem, *, says_rank: bool = False) -> str:
     """One remark to add to a message, with a space before; empty where there is nothing to say.
 
     The first of: ratios whose effective sample size (sum w rho)^2 / sum w rho^2 is small, which takes scalars of the
-    rows and no feature; a C of deficient rank; a C that is badly conditioned. C is spoken of where its factor is there
-    already, by a lower bound from its diagonal.
+    rows and no feature; rows none of which ends, with discount 1; a C of deficient rank; a C that is badly conditioned.
+    C is spoken of where its factor is there already, by a lower bound from its diagonal.
 
     Parameters
     ----------
@@ -30,6 +30,10 @@ def remarks(problem: Problem, *, says_rank: bool = False) -> str:
     share = total**2 / (squares * problem.n_rows) if squares > 0 else 1.0
     if share < FEW:
         return f" The ratios leave {share * problem.n_rows:,.0f} of {problem.n_rows:,} rows effective."
+    if problem.rows.never_ends():
+        return (
+            " The discount is 1 and no row terminated: such values are known up to a constant only, if they are finite."
+        )
     if not problem.knows("metric"):
         return ""
     metric = problem.metric()

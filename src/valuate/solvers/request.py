@@ -83,6 +83,8 @@ class Request:
 def require_problem(problem: Any) -> None:
     """Refuse what is not a problem."""
     if not hasattr(problem, "rows"):  # also the class itself
+        if type(problem).__name__ == "Moments":
+            raise InputTypeError("problem must be a Problem: of Moments the rows are gone, and LSTD alone solves them.")
         raise InputTypeError(
             f"problem must be a Problem, not {type(problem).__name__}. Build one with Problem.from_transitions, "
             "from_arrays or from_table."

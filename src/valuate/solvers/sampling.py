@@ -109,7 +109,7 @@ def _agree(every: Scalars, some: Scalars) -> bool:
 
 
 def relative_residual(problem: Problem, theta: Vector, order: Order) -> float:
-    """The relative residual in the norm of diag(C)^-1 by the rows of ``order``, one standard error up; three visits.
+    """The relative residual in the norm of diag(C)^-1 by the rows of ``order``, two standard errors up; three visits.
 
     The square of a mean over m rows is too large by its noise. So means are taken over parts of the rows: the products
     of different parts have no noise in common. Their standard error is that of the jackknife. NaN where the rows do
@@ -123,7 +123,7 @@ def relative_residual(problem: Problem, theta: Vector, order: Order) -> float:
     )
     if not whole > STANDARD_ERRORS * doubt:
         return math.nan
-    return math.sqrt((max(0.0, found) + error) / whole)
+    return math.sqrt((max(0.0, found) + 2 * error) / whole)
 
 
 def _squares(problem: Problem, order: Order) -> Vector:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 ROWS, WIDTH = 1024, 512
 #: Columns of the larger product; the speed of factoring is that.
 CUBE = 512
-#: Seconds for each pair of non-zeros of a row in a product of two sparse matrices; each transition that is counted.
-PAIR, COUNT = 4e-9, 8e-9
+#: Seconds for each pair of non-zeros of a sparse row that is added to a matrix; each transition that is counted.
+PAIR, COUNT = 2.5e-9, 8e-9
 #: Matrices of dim x dim that a direct solve holds at a time, and the share of the free memory that they may take.
 MATRICES, SHARE = 4, 0.6
 #: What a direct solve costs at least, whatever the size.

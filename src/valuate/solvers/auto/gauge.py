@@ -126,7 +126,8 @@ class Gauge:
         if problem.knows("metric") or problem.knows("C"):
             return True
         few = problem.n_rows <= 2 * max(FEWEST, ROWS_A_FEATURE * problem.dim)
-        return few or problem.rows.n_stored * problem.dim**2 <= CHEAP
+        rows = problem.rows
+        return few or rows.n_stored * (rows.entries / 2 if rows.is_sparse else problem.dim) ** 2 <= CHEAP
 
     def _from_all(self) -> metric.Metric:
         if not self.problem.knows("metric"):
@@ -162,18 +163,38 @@ class Gauge:
 
     def _looked(self) -> _Looked:
         if self._rows is None:
-            n = self.problem.n_rows
-            order = np.arange(n, dtype=np.int32) if n <= LOOKED_AT else self.problem.rows.subset(LOOKED_AT, self.rng)
-            self._rows = _Looked(*self.problem.rows.at(order))
+            order, counts = self._drawn()
+            self._rows = _Looked(*self.problem.rows.at(order), counts)
             self.visits += len(order)
         return self._rows
+
+    def _drawn(self) -> tuple[NDArray[np.int32], Vector]:
+        """Rows for the floor, and what each counts for: half of them at random, half by the size of its terms.
+
+        So neither a few rewards among rows without any nor a few heavy ratios are missed.
+        """
+        n, rows = self.problem.n_rows, self.problem.rows
+        if n <= LOOKED_AT:
+            return np.arange(n, dtype=np.int32), np.ones(n)
+        sizes = rows.square_terms()
+        ends = np.cumsum(sizes)
+        drawn = rows.subset(LOOKED_AT // 2, self.rng)
+        if ends[-1] > 0:
+            heavy = np.searchsorted(ends, ends[-1] * self.rng.random(LOOKED_AT // 2), side="right")
+            drawn = np.concatenate([drawn, np.minimum(heavy, n - 1).astype(np.int32)])
+            chances = 0.5 + 0.5 * sizes[drawn] * (n / ends[-1])
+        else:
+            chances = np.ones(len(drawn))
+        return drawn, 1.0 / chances
 
 
 class _Looked:
     """Rows whose errors and lengths give an estimate of the floor."""
 
-    def __init__(self, phi: object, following: object, record: NDArray[np.void], weights: Vector | None) -> None:
-        self.phi, self.following, self.record = phi, following, record
+    def __init__(
+        self, phi: object, following: object, record: NDArray[np.void], weights: Vector | None, counts: Vector
+    ) -> None:
+        self.phi, self.following, self.record, self.counts = phi, following, record, counts
         self._lengths: dict[str, Vector] = {}
 
     def floor(self, theta: Vector, n_rows: int, lengths: Vector) -> float:
@@ -181,7 +202,8 @@ class _Looked:
         scale, rewards = self.record["scale"], self.record["reward"]
         steps = self.phi @ theta - self.record["discount"] * (self.following @ theta)  # type: ignore[operator]
         at_point, at_zero = (
-            0.5 * float(np.mean(np.square(scale * errors) * lengths)) / n_rows for errors in (steps - rewards, rewards)
+            0.5 * float(np.mean(self.counts * np.square(scale * errors) * lengths)) / n_rows
+            for errors in (steps - rewards, rewards)
         )
         return min(at_point, MOST * at_zero)
 

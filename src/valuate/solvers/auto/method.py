@@ -41,6 +41,10 @@ PAYS = 5
 PART = 5
 #: Seconds of a direct solve that are acceptable where a budget leaves no other way to an answer as good.
 ACCEPTED = 60.0
+#: Multiply-adds (stored rows * dim^2) up to which a direct solution is measured in the norm of C^-1 as well.
+CHEAP = 2e9
+#: Beyond, one whose residual in diag(C)^-1 is this share of the tolerance needs no other look.
+CERTAIN = 1e-4
 #: Share of the free memory for the vectors that GMRES keeps.
 KEPT = 0.25
 
@@ -180,8 +184,12 @@ class _Choice:
             method = replace(method, preconditioner="subsample")
         gauge = self._gauge()
         race = Race(gauge, rival.seconds if rival.fits else np.inf)
+        #: A pass is kept back for LSTD where the budget may end before the products are there.
+        last = rival.fits and rival.seconds <= ACCEPTED
         why = f"a pass takes {_ms(a_pass)} and LSTD {_direct(rival)}"
-        found = self._iterate(method, why, race, gauge)
+        found = self._iterate(method, why, race, gauge, kept=float(last))
+        if last and found.status is Status.BUDGET_SPENT and not race.given_up and self.budget >= 1:
+            return self._directly(f"the last pass of the budget is enough for it, {_ms(rival.seconds)}")
         if race.given_up:
             left = race.remaining()
             ahead = f"GMRES would take {_ms(left)} more" if np.isfinite(left) else "the residual no longer falls"
@@ -207,15 +215,16 @@ class _Choice:
                 best = found
         return self._finished(best)
 
-    def _iterate(self, method: Any, why: str, race: Race, gauge: Gauge) -> Solution:
-        """A stage of a method that follows the residual, watched."""
+    def _iterate(self, method: Any, why: str, race: Race, gauge: Gauge, *, kept: float = 0.0) -> Solution:
+        """A stage of a method that follows the residual, watched, in the budget less the passes that are kept."""
         request = replace(self.request, theta=self.theta, omega=self.omega, seed=self.rng)
         if request.epochs is None:
-            request.passes = self.budget
+            request.passes = self.budget - kept
         # What is asked for is looked at by the race.
         aimless = replace(request, tolerance=None)
         run = Iteration(method, self.problem, aimless, race)
         run.ending.exact = gauge.exact and self.problem.knows("metric")
+        run.ending.asked = self.request.tolerance
         found = run.go()
         self._keep(found, why)
         if found.status is Status.CONVERGED and race.distance <= 1:
@@ -242,12 +251,33 @@ class _Choice:
             passes=None if request.epochs is not None else max(1.0, self.budget),
             epochs=None if request.epochs is None else max(1, request.epochs),
             record=request.record,
-            tolerance=request.tolerance if self.problem.rows.n_stored * self.problem.dim**2 <= 2e9 else None,
+            tolerance=request.tolerance if self._measures_cheaply() else None,
             seed=self.rng,
             callback=request.callback,
         )
-        self._keep(found, why)
+        self._keep(self._held_to(found), why)
         return self._finished()
+
+    def _measures_cheaply(self) -> bool:
+        return self.problem.rows.n_stored * self.problem.dim**2 <= CHEAP
+
+    def _held_to(self, found: Solution) -> Solution:
+        """A direct solution that was not asked for the tolerance, held to it: in its own norm unless far below."""
+        tolerance = self.request.tolerance
+        if tolerance is None or found.status is not Status.CONVERGED or self._measures_cheaply():
+            return found
+        if not found.relative_residual <= CERTAIN * tolerance:
+            self.setup_visits += self.problem.measuring_visits(exact=self.problem.measures_exactly)
+            found = replace(found, relative_residual=self.problem.relative_residual(found.theta))
+        if found.relative_residual <= tolerance:
+            return found
+        norm = "C^-1" if self.problem.measures_exactly else "diag(C)^-1"
+        message = (
+            f"Solved directly as far as float64 goes: relative residual {found.relative_residual:.1g} in the norm of "
+            f"{norm}, above the tolerance {tolerance:.2g}. Ask for less, or make A better conditioned by a small ridge "
+            "or fewer features."
+        )
+        return replace(found, status=Status.STALLED, message=message)
 
     def _within_a_pass(self, budget: float) -> Solution:
         """Less than a pass: the direct solution of some rows, or steps over them."""
@@ -262,14 +292,18 @@ class _Choice:
         found = LSTD().solve(part)
         self.setup_visits += problem.measuring_visits(exact=problem.measures_exactly)
         relative = problem.relative_residual(found.theta)
-        message = (
-            f"Spent its budget of {budget:g} passes: solved directly on {size:,} rows drawn at random, "
-            f"relative residual {relative:.2g} on all of them."
-        )
-        met = self.request.tolerance is not None and relative <= self.request.tolerance
+        tolerance = self.request.tolerance
+        met = tolerance is not None and relative <= tolerance
         status = Status.CONVERGED if met else Status.BUDGET_SPENT
+        message = (
+            f"{'Converged' if met else f'Spent its budget of {budget:g} passes'}: solved directly on {size:,} rows "
+            f"drawn at random, relative residual {relative:.2g} on all of them"
+            f"{'' if met or tolerance is None else f', above the tolerance {tolerance:.2g}'}."
+        )
         if found.status is Status.SINGULAR:
-            status, message = found.status, f"On {size:,} rows drawn at random: {found.message}"
+            message += " These rows do not determine all weights; more may."
+        if relative > 1:
+            message += " That is further off than the value 0 everywhere: give more passes."
         found = replace(
             found, status=status, message=message, relative_residual=relative, row_visits=size,
             passes=size / problem.n_rows, epochs=0, setup_visits=0, tolerance=self.request.tolerance,
@@ -282,8 +316,9 @@ class _Choice:
         whole = self.budget
         trial = self._run(_STEPS, why, finish=False, passes=TRIAL * whole)
         if not _helped(trial):
-            self._run(GTD2(average=True), "TD diverged", finish=False)
-            return self._finished()
+            lacked = "diverged" if trial.status is Status.DIVERGED else f"did not help in {TRIAL * whole:.2g} passes"
+            other = self._run(GTD2(average=True), f"TD {lacked}", finish=False)
+            return self._finished(trial if trial.relative_residual < other.relative_residual else other)
         self.theta = trial.theta
         found = self._run(_STEPS, "the rest of the budget, as it converges", finish=False)
         return self._finished(found if _helped(found) else trial)

@@ -85,7 +85,8 @@ class Race:
 
     def _is_behind(self) -> bool:
         """Whether a direct solve that begins now would be there first."""
-        spent, count = self.times[-1], len(self.gaps)
+        # What came before the first iteration, a preconditioner say, tells nothing of how long the others take.
+        spent, count = self.times[-1] - self.times[0], len(self.gaps)
         if self.rival == np.inf or count < 2 or (count < EARLY and spent < SHARE * self.rival):
             return False
         return self.remaining() > SLOWER * self.rival
@@ -95,10 +96,10 @@ class Race:
         count = len(self.gaps)
         if count < 2:
             return np.inf
-        half = count // 2 if count >= 4 else 0
-        fallen = math.log(max(self.gaps[half - 1] if half else 1.0, 1e-300) / max(self.gaps[-1], 1e-300))
+        half = max(1, count // 2)
+        fallen = math.log(max(self.gaps[half - 1], 1e-300) / max(self.gaps[-1], 1e-300))
         if not fallen > 0:
             return np.inf
         wanted = math.log(max(self.distance, 1.0)) if math.isfinite(self.distance) else np.inf
-        rate = fallen / (self.times[-1] - (self.times[half - 1] if half else 0.0))
+        rate = fallen / max(self.times[-1] - self.times[half - 1], 1e-9)
         return wanted / rate
