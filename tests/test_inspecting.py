@@ -689,10 +689,9 @@ class TestUnusedColumns:
         found = inspect(va.read(table))
         one = next(one for one in found if one.code == "unused-flag")
         assert one.severity == "warning" and one.where == "column died"
-        assert one.message.startswith(
-            "Nothing says where the process ended, and 'died', which was not used, is set in la"
-        )
+        assert one.message.startswith("No row is marked as one where the process ended, and 'died', which was not ")
         assert "columns={'terminated': 'died'}" in one.advice
+        assert "unused-flag" in inspect(va.read(table | {"terminated": np.zeros(len(died))})).codes
         told = inspect(va.read(table, {"terminated": "died"}))
         assert "unused-flag" not in told.codes and "columns not used" in told.facts
         # Where ids of episodes were not used either, they tell which rows are last ones.

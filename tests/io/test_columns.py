@@ -214,6 +214,14 @@ def test_whom_rows_are_about_is_an_episode(name):
     assert "episodes" not in taken({"actions": name}, obs=S, **{name: [4, 4, 4, 7, 7, 7]})
 
 
+def test_ids_with_gaps():
+    with refuses(
+        "episodes (column 'user') has 2 rows without a value, the first at row 4. Drop those rows or fill the gaps "
+        "first. Or read without the column: columns={'episodes': None}."
+    ):
+        taken(obs=S, user=np.array(["u", "u", "v", "v", None, None], object))
+
+
 def test_several_subjects_are_asked_about():
     ids = {"patient_id": [4, 4, 4, 7, 7, 7], "stay_id": [1, 1, 2, 3, 4, 4]}
     with refuses(
@@ -378,6 +386,8 @@ def test_lists_as_text_that_are_no_rows_of_numbers():
         taken(obs=[*good, "[1, x]"])
     with refuses(f"{said}row 5 has '[1 2 ... 3 4]', which is not a list of numbers."):
         taken(obs=[*good, "[1 2 ... 3 4]"])
+    with refuses(f"{said}row 0 has '[ ]', which is not a list of numbers."):
+        taken(obs=["[ ]"] * N)
     with refuses(f"{said}row 0 has 2 numbers and row 5 3."):
         taken(obs=[*good, "[1, 2, 3]"])
     assert va.read({**BASE, "obs": ["[[1, 2], [3, 4]]"] * N}).states.shape == (N, 2, 2)

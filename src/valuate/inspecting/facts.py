@@ -104,8 +104,8 @@ def unused(look: Look) -> Iterator[Finding]:
             yield Finding(
                 Severity.WARNING,
                 "unused-flag",
-                f"Nothing says where the process ended, and {name!r}, which was not used, is set in last rows of "
-                "episodes and hardly anywhere else.",
+                f"No row is marked as one where the process ended, and {name!r}, which was not used, is set in last "
+                "rows of episodes and hardly anywhere else.",
                 f"column {name}",
                 f"If it means that the process ended there, read the log with columns={{'terminated': {name!r}}}: the "
                 "value after these rows is then 0.",

@@ -172,7 +172,7 @@ def _load_number(draft: Draft, role: str) -> None:
 def _episodes(draft: Draft) -> NDArray[Any]:
     column, name = one_a_row(draft, "episodes"), draft.picks["episodes"].names[0]
     if column.missing is not None:
-        raise _gap("episodes", name, column.missing)
+        raise _gap("episodes", name, column.missing, " Or read without the column: columns={'episodes': None}.")
     if column.values.dtype.kind == "f":
         _checks.finite(f"episodes (column {name!r})", column.values, "Give those rows an id.")
     if column.labels is None:
@@ -236,10 +236,10 @@ def actions_as_numbers(draft: Draft) -> NDArray[Any] | None:
     return np.asarray(values[draft.rows(np.arange(draft.n))])
 
 
-def _gap(role: str, name: str, missing: Flags) -> InputError:
+def _gap(role: str, name: str, missing: Flags, more: str = "") -> InputError:
     return InputError(
         f"{role} (column {name!r}) has {np.count_nonzero(missing):,} rows without a value, the first at row "
-        f"{int(missing.argmax())}. Drop those rows or fill the gaps first."
+        f"{int(missing.argmax())}. Drop those rows or fill the gaps first.{more}"
     )
 
 

@@ -42,7 +42,8 @@ def resembling(draft: Draft, unused: Sequence[str], asked: Collection[str]) -> d
         Roles that the user said something of, were it that there is no such column.
     """
     wants_ids = "episodes" not in draft.picks and "episodes" not in asked
-    wants_ends = not any(role in draft.picks or role in asked for role in _ENDS)
+    marked = any(draft.flags[role].any() for role in _ENDS if role in draft.flags) or "discounts" in draft.picks
+    wants_ends = not marked and not any(role in asked for role in _ENDS)
     if not (wants_ids or wants_ends):
         return {}
     found: dict[str, str] = {}

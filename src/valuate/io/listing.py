@@ -79,8 +79,10 @@ def _numbers(label: str) -> NDArray[np.float64] | None:
     inner = label.strip()[1:-1]
     try:
         if "[" in inner:
-            return np.array(json.loads(label), np.float64)
-        return np.array([float(part) for part in (inner.split(",") if "," in inner else inner.split())])
+            found = np.array(json.loads(label), np.float64)
+        else:
+            found = np.array([float(part) for part in (inner.split(",") if "," in inner else inner.split())])
+        return found if found.size else None
     except (ValueError, TypeError):  # a word, "...", lists of different lengths
         return None
 
