@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.preprocessing import PolynomialFeatures
 
+import pages
 import valuate as va
 from valuate.environments import Garnet, RandomWalk
 from valuate.estimator.reference import Reference
@@ -123,6 +126,20 @@ def test_scikit_learns_tools_with_folds_of_episodes():
         search.fit(log.states, log.rewards, **given)
         assert search.best_params_ == {"ridge": 0.0}
     assert (found <= 0).all() and (found > -0.5).all()
+
+
+def test_the_search_of_the_page():
+    """docs/estimator.md: the block on scikit-learn's tools runs as it stands, and groups must be asked for."""
+    (block,) = (found for found in pages.blocks(pages.DOCS / "estimator.md", "python") if "GridSearchCV" in found)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(401, 2))
+    log = va.Transitions(x[:-1], x[:-1, 0], x[1:], terminated=rng.random(400) < 0.1, episodes=np.arange(400) // 20)
+    names = {"sklearn": sklearn, "va": va, "GridSearchCV": GridSearchCV, "GroupKFold": GroupKFold, "log": log}
+    with config_context(enable_metadata_routing=True):
+        exec(block, names)
+        assert names["search"].best_estimator_.policy_value().episodes == 20
+        with pytest.raises(UnsetMetadataPassedError, match="groups"):
+            exec(block.replace(", groups=True)", ")"), dict(names))
 
 
 def test_a_score_without_the_next_states_of_the_fit_is_refused():

@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 
@@ -193,3 +194,47 @@ def test_cart_pole_log_from_whole_episodes():
     phi, after = (features.cart_pole().transform(part) for part in (log.states, log.next_states))
     coef, level = weights(phi, after, log.rewards, 0.95 * ~log.terminated, 1e-5)
     np.testing.assert_allclose(model.predict(log.states), phi @ coef + level, rtol=1e-8)
+
+
+NULLABLE = {
+    "none": None,
+    "text": "polynomial:2",
+    "map": features.Polynomial(2),
+    "scikit-learn": PolynomialFeatures(2, include_bias=False),
+    "callable": lambda states: np.asarray(states) ** 2,
+}
+
+
+@pytest.mark.parametrize("name", NULLABLE)
+def test_frames_of_nullable_numbers(name):
+    log = log_of()
+    flags = log.states[:, :1] > 0, log.next_states[:, :1] > 0
+    frames = [
+        pd.DataFrame({"x": part[:, 0], "flag": flag[:, 0], "count": np.round(part[:, 1]).astype(int)})
+        for part, flag in zip((log.states, log.next_states), flags, strict=True)
+    ]
+    if name == "callable":  # NumPy makes objects of flags beside numbers, nullable or not
+        frames = [frame.drop(columns="flag") for frame in frames]
+    nullable = [frame.convert_dtypes() for frame in frames]
+    assert {"Float64", "Int64"} <= {str(dtype) for dtype in nullable[0].dtypes} <= {"Float64", "boolean", "Int64"}
+    given = {"terminated": log.terminated, "groups": log.episodes}
+    model = va.LinearValue(NULLABLE[name], ridge=0.01)
+    plain, found = (
+        clone(model).fit(here, log.rewards, next_states=there, **given) for here, there in (frames, nullable)
+    )
+    np.testing.assert_array_equal(found.coef_, plain.coef_)
+    np.testing.assert_array_equal(found.predict(nullable[0]), plain.predict(frames[0]))
+    rewards = pd.Series(log.rewards).convert_dtypes()
+    again = clone(model).fit(nullable[0], rewards, next_states=nullable[1], **given)
+    np.testing.assert_array_equal(again.coef_, plain.coef_)
+    assert found.score(nullable[0], rewards, next_states=nullable[1], terminated=log.terminated) < 0
+
+
+def test_gaps_are_left_to_a_transformer():
+    log = log_of()
+    frame = pd.DataFrame(log.states, columns=["x", "y"]).convert_dtypes()
+    frame.loc[3, "x"] = pd.NA
+    filled = va.LinearValue(make_pipeline(SimpleImputer(missing_values=np.nan), StandardScaler()), ridge=0.1)
+    assert np.isfinite(filled.fit(frame, log.rewards).coef_).all()
+    with pytest.raises((va.InputError, va.InputTypeError), match="X|feature map|states"):
+        va.LinearValue(features.Polynomial(2)).fit(frame, log.rewards)

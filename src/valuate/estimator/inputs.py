@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_array, column_or_1d, validate_data
 from valuate import _checks
 from valuate.errors import InputError, InputTypeError
 from valuate.estimator import policies
-from valuate.estimator.frames import is_frame, take
+from valuate.estimator.frames import is_frame, plain, take
 from valuate.transitions import Transitions
 
 if TYPE_CHECKING:
@@ -107,7 +107,8 @@ def read(model: Any, X: Any, y: Any, extras: dict[str, Any], *, reset: bool) -> 
         raise InputTypeError("fit takes states and rewards, or a Transitions; a Problem goes to a solver's solve().")
     if reset:
         _forget(model)
-    states, y = _states_and_rewards(model, X, y, reset)
+    extras = {name: plain(value) for name, value in extras.items()}
+    states, y = _states_and_rewards(model, plain(X), plain(y), reset)
     n, nexts = _count(states), extras.get("next_states")
     terminated: Any
     if nexts is None:
@@ -138,6 +139,7 @@ def states(model: Any, X: Any) -> Any:
     """States to predict for: an array, a sparse matrix or a data frame."""
     if isinstance(X, Transitions):
         raise InputTypeError("predict takes states, not a log: predict(log.states).")
+    X = plain(X)
     if getattr(model, "_single_numbers", False) and np.ndim(X) == 1:
         return _checks.as_array("states", X) if model.features is not None else check_array(X, ensure_2d=False)
     if model.features is None:
