@@ -521,6 +521,14 @@ def test_the_size_of_the_papers_random_mdp():
     assert "theta=" not in repr(known) and "kappa=" in repr(known)
 
 
+def test_epochs_where_the_factor_is_1_to_all_digits():
+    process = RandomMDP(seed=0)
+    problem = Problem.from_transitions(process.collect(1000, seed=0), process.features, discount=0.95)
+    plan = theory.theorem_2(theory.constants(problem))
+    assert plan.factor == 1.0 or plan.factor > 1 - 1e-12
+    assert 1e10 < plan.epochs(2 * plan.floor if plan.floor else 1.0) < np.inf
+
+
 # ---- the page
 
 

@@ -207,7 +207,9 @@ class Theorem2:
         if left <= 0:
             return math.inf
         ratio = (self.bound(0, distance) - self.floor) / left
-        return float(max(0, math.ceil(math.log(ratio) / -math.log(self.factor)))) if ratio > 0 else 0.0
+        # -log(factor), also where the factor is 1 to all digits.
+        rate = math.log1p(0.8 * self.step_theta * self.batch * self.constants.lambda_min)
+        return float(max(0, math.ceil(math.log(ratio) / rate))) if ratio > 0 else 0.0
 
     def row_visits(self, epsilon: float, distance: float | None = None) -> float:
         """Row visits of those epochs on average: B for the mean and B for the steps."""
