@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.preprocessing import StandardScaler
 
 from valuate.errors import InputError, InputTypeError
 from valuate.transitions import Transitions
@@ -425,3 +426,11 @@ def test_a_small_selection_leaves_the_rest_of_the_table():
     np.testing.assert_array_equal(next_rows, [3, 4, 1])
     large = table[:90]
     assert large.indexed_states()[0] is table.indexed_states()[0]
+
+
+def test_a_log_is_no_array():
+    log = Transitions([[0.0], [1.0]], [1.0, 0.0], [[1.0], [2.0]])
+    with pytest.raises(InputTypeError, match=re.escape("LinearValue(features=make_pipeline(...))")):
+        np.asarray(log)
+    with pytest.raises(InputTypeError, match="a log is no array"):
+        StandardScaler().fit(log)

@@ -263,6 +263,13 @@ class Transitions:
         assert self._state_rows is not None and self._next_rows is not None
         return self._table, self._state_rows, self._next_rows
 
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
+        """Refused: what takes arrays, a transformer before a model say, is told what to do."""
+        raise InputTypeError(
+            "a log is no array. Transformers in front of a model cannot take one: put them into the model, "
+            "LinearValue(features=make_pipeline(...)); or give log.states."
+        )
+
     def __len__(self) -> int:
         return len(self.rewards)
 
