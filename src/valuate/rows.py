@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from valuate import moments, storing, traces
-from valuate._kernels import layouts, scalars, sums
+from valuate._kernels import layouts, products, scalars, sums
 from valuate._threads import cut, run_all
 from valuate.protocols import Scalars
 
@@ -141,15 +141,36 @@ class Rows:
     def times(self, vector: Vector) -> Vector:
         """The product of the stored rows with ``vector``: (n_stored,)."""
         if self.is_sparse:
-            return np.asarray(self.table @ vector, dtype=np.float64)
+            return self._sparse_times(vector)
         return np.concatenate([self.stored(*block) @ vector for block in self.stored_blocks()])
 
     def transposed_times(self, factors: Vector) -> Vector:
         """The sum of the stored rows, each times its factor: (dim,)."""
         if self.is_sparse:
-            return np.asarray(self.table.T @ factors, dtype=np.float64)
+            return self._sparse_transposed(factors)
         parts = [self.stored(first, last).T @ factors[first:last] for first, last in self.stored_blocks()]
         return np.asarray(_total(parts, self.dim))
+
+    def _sparse_times(self, vector: Vector, *, squared: bool = False) -> Vector:
+        vector = np.ascontiguousarray(vector, dtype=np.float64)
+        out = np.empty(self.n_stored)
+        blocks = cut(self.n_stored, max(1, self.entries // 2), 1)
+        table = self.table.indptr, self.table.indices, self.table.data
+        run_all([partial(products.sparse_times, *table, *block, vector, squared, out) for block in blocks])
+        return out
+
+    def _sparse_transposed(self, factors: Vector, *, squared: bool = False) -> Vector:
+        factors = np.ascontiguousarray(factors, dtype=np.float64)
+        blocks = cut(self.n_stored, max(1, self.entries // 2), self.dim)
+        outs = [np.zeros(self.dim) for _ in blocks]
+        table = self.table.indptr, self.table.indices, self.table.data
+        run_all(
+            [
+                partial(products.sparse_transposed, *table, *block, factors, squared, out)
+                for block, out in zip(blocks, outs, strict=True)
+            ]
+        )
+        return np.asarray(_total(outs, self.dim))
 
     def stored_blocks(self) -> list[tuple[int, int]]:
         """The table cut into blocks small enough to be copied."""
@@ -166,7 +187,7 @@ class Rows:
         """Sum over rows of weight * phi_j^2: (dim,)."""
         weights = self.state_weights()
         if self.is_sparse:
-            return np.asarray(self.table.power(2).T @ weights, dtype=np.float64)
+            return self._sparse_transposed(weights, squared=True)
         parts = [np.square(self.stored(first, last)).T @ weights[first:last] for first, last in self.stored_blocks()]
         return np.asarray(_total(parts, self.dim))
 
@@ -179,7 +200,7 @@ class Rows:
     def square_lengths(self, scale: Vector) -> Vector:
         """Squared length of each stored row with its entries times ``scale``: (n_stored,)."""
         if self.is_sparse:
-            return np.asarray(self.table.power(2) @ np.square(scale), dtype=np.float64)
+            return self._sparse_times(np.square(scale), squared=True)
         parts = [np.square(self.stored(first, last)) @ np.square(scale) for first, last in self.stored_blocks()]
         return np.concatenate(parts)
 
@@ -311,17 +332,17 @@ class Rows:
 
     def stored_at(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
         """The stored rows at these places as a dense float64 matrix without padding."""
-        part = self.table[places]
-        if self.is_sparse:
-            part = part.toarray()
+        part = storing.some_rows(self.table, places).toarray() if self.is_sparse else self.table[places]
         return np.asarray(part[:, : self.dim], dtype=np.float64)
+
+    def taken(self, places: Any) -> Any:
+        """The stored rows at these places: CSR where rows are sparse, else as `stored_at`."""
+        return storing.some_rows(self.table, places) if self.is_sparse else self.stored_at(places)
 
     def at(self, order: NDArray[np.int32]) -> tuple[Any, Any, Any, Vector | None]:
         """Some rows: features and next features, (k, dim), dense or CSR; records; weights, None where all are 1."""
         records = self.records[order]
-        phi, following = (
-            self.table[records[name]] if self.is_sparse else self.stored_at(records[name]) for name in ("state", "next")
-        )
+        phi, following = (self.taken(records[name]) for name in ("state", "next"))
         return phi, following, records, self.weights[order] if len(self.weights) else None
 
     def subset(self, size: int, rng: np.random.Generator) -> NDArray[np.int32]:

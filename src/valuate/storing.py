@@ -87,6 +87,18 @@ def _csr(values: NDArray[Any], columns: NDArray[np.int32], starts: NDArray[np.in
     return out
 
 
+def some_rows(table: Any, places: NDArray[Any]) -> Any:
+    """The rows of a CSR table at these places, CSR.
+
+    Indexing the table would copy all of its column numbers where row ends are of another type.
+    """
+    first = table.indptr[places].astype(np.int64)
+    starts = np.zeros(len(places) + 1, np.int64)
+    np.cumsum(table.indptr[np.asarray(places) + 1] - first, out=starts[1:])
+    at = np.repeat(first - starts[:-1], np.diff(starts)) + np.arange(starts[-1])
+    return sp.csr_matrix((table.data[at], table.indices[at], starts), (len(places), table.shape[1]))
+
+
 def cut(rows: Index | None, places: Index, block: int = BLOCK) -> Iterator[tuple[Any, Index]]:
     """Pairs of (rows of a matrix, their places in a table), a block at a time; None means all rows in order."""
     for first in range(0, len(places), block):

@@ -56,9 +56,9 @@ class LinearValue(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         pairs, where next probabilities or next actions are given to `fit`, or where there is a policy, and actions
         without the probabilities with which they were taken; "state" otherwise.
     tolerance : float, None or "auto"
-        Relative residual at which the solver may stop. "auto": 1e-8, and 1e-6 for `va.Auto`. None leaves it to the
-        solver: `va.Auto` then stops where the MSPBE is below its statistical floor, which is sooner; the value of a
-        policy may still move by more than its standard error where features are many.
+        Relative residual at which the solver may stop. "auto": 1e-8; ``solver="auto"`` stops by itself, a hundredth of
+        a standard error from the answer of the log, in the norm of the MSPBE. Of what is left, `policy_value` takes
+        out what the value sees of it. None leaves the end to the solver.
     passes : float or None
         The solver's budget, over the rows; None: its own.
 

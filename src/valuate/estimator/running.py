@@ -21,13 +21,15 @@ if TYPE_CHECKING:
 
 #: Far below what the noise of a log leaves to know.
 TOLERANCE = 1e-8
-#: The same for `Auto`, which without any stops where the MSPBE is below its floor: with many features the error that
-#: is left may lie along the one direction that the value of a policy looks in.
-AUTO_TOLERANCE = 1e-6
+#: "auto" stops by itself, where the optimiser is so many standard errors from the answer of the log: nearer than `Auto`
+#: does elsewhere, for with many features the error that is left may lie along the one direction that is asked for.
+STANDARD_ERRORS = 0.01
 
 
 def find(given: Any) -> Any:
     """The solver itself: one that was given, "auto", or one by its name in small letters."""
+    if given == "auto":
+        return solvers.Auto(standard_errors=STANDARD_ERRORS)
     if isinstance(given, str):
         known = {name.lower(): getattr(solvers, name) for name in solvers.__all__}
         known = {name: kind for name, kind in known.items() if hasattr(kind, "solve") and name != "stochastic"}
@@ -54,7 +56,7 @@ def tolerance(model: Any, solver: Any) -> float | None:
     if isinstance(model.tolerance, str):
         if model.tolerance != "auto":
             raise InputError(f'tolerance must be a number above 0, None or "auto", not {model.tolerance!r}.')
-        return AUTO_TOLERANCE if isinstance(solver, solvers.Auto) else TOLERANCE
+        return None if isinstance(solver, solvers.Auto) else TOLERANCE
     return None if model.tolerance is None else _checks.number("tolerance", model.tolerance, above=0.0)
 
 

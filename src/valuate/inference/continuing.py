@@ -128,6 +128,6 @@ def _slope(runs: Trajectories, problem: Problem, ratios: Vector | None) -> Vecto
     out = np.zeros(problem.dim)
     for first in range(0, len(some), BLOCK):
         part = some[first : first + BLOCK]
-        rows = stored.stored_at(stored.records["next"][runs.last[part]].astype(np.intp))
+        rows = stored.taken(stored.records["next"][runs.last[part]].astype(np.intp))
         out += np.asarray(rows.T @ worth[part], dtype=np.float64)
     return out

@@ -96,7 +96,7 @@ def _first_states(problem: Problem, clusters: Clusters, fixed: bool | None) -> I
     if not weights.sum() > 0:
         raise InputError("every first row of an episode has weight 0: give initial.")
     first, weights = first[weights > 0], weights[weights > 0]
-    rows = stored.stored_at(stored.records["state"][first].astype(np.intp))
+    rows = stored.taken(stored.records["state"][first].astype(np.intp))
     codes = clusters.codes[first]
     # One first state, or fewer, says nothing of how first states vary.
     sampled = not fixed and len(np.unique(codes)) > 1

@@ -106,6 +106,8 @@ def _named(columns: Sequence[int] | NDArray[np.intp]) -> str:
 def empty_objects(look: Look) -> Iterator[Finding]:
     """None and NaN in states that are objects, which are not checked when a log is made."""
     for name in ("states", "next_states", "actions"):
+        if name == "next_states" and look.log.indexed_states() is not None:
+            continue  # they are rows of the table of states
         column = look.entries if name == "states" else getattr(look.log, name)
         if column is None or _checks.is_sparse(column) or column.dtype.kind != "O":
             continue
