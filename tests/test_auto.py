@@ -153,15 +153,20 @@ def test_a_direct_solve_of_a_few_passes_is_taken(slow_direct):
     assert solution.solver == LSTD() and "a pass over the rows" in solution.message
 
 
-def test_a_slow_race_is_won_by_the_direct_solve(slow_direct):
+def test_a_norm_that_takes_as_long_to_form_is_a_reason_too(slow_direct, monkeypatch):
+    slow_direct(1.0)
+    monkeypatch.setattr(Gauge, "seconds", lambda self: 2.0)
+    assert Auto().solve(trajectory()).require().solver == LSTD()
+    monkeypatch.setattr(Gauge, "seconds", lambda self: 0.0)
+    assert Auto().solve(trajectory()).require().solver != LSTD()
+
+
+def test_a_slow_race_is_won_by_the_direct_solve(slow_direct, monkeypatch):
     slow_direct(1e-4)
+    monkeypatch.setattr(method, "AT_ONCE", 0.0)
+    monkeypatch.setattr(Gauge, "seconds", lambda self: 0.0)
     problem = trajectory(power=2.0, discount=0.999)
-    found = method.AT_ONCE
-    method.AT_ONCE = 0.0
-    try:
-        solution = Auto().solve(problem, tolerance=1e-10).require()
-    finally:
-        method.AT_ONCE = found
+    solution = Auto().solve(problem, tolerance=1e-10).require()
     assert solution.solver == LSTD() and solution.relative_residual <= 1e-10
     assert "then LSTD, for after" in solution.message and "badly conditioned" in solution.message
     assert solution.row_visits > problem.n_rows and solution.epochs > 1

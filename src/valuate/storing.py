@@ -213,14 +213,12 @@ def column_peaks(table: Any, dim: int, used: Flags | None = None) -> NDArray[np.
         ]
         _threads.run_all(tasks)
         return np.asarray(parts.max(axis=0))
-    peaks = np.zeros(dim)
-    for first in range(0, len(table), BLOCK):
-        block = table[first : first + BLOCK, :dim]
-        if used is not None:
-            block = block[used[first : first + BLOCK]]
-        if len(block):
-            np.maximum(peaks, np.maximum(block.max(axis=0), -block.min(axis=0)), out=peaks)
-    return peaks
+    blocks = _threads.cut(len(table), table.shape[1], dim)
+    parts = np.zeros((len(blocks), dim), table.dtype)
+    _threads.run_all(
+        [partial(sums.dense_column_peaks, table, used, *block, out) for block, out in zip(blocks, parts, strict=True)]
+    )
+    return np.asarray(parts.max(axis=0), dtype=np.float64)
 
 
 def scaled_table(table: Any, units: NDArray[np.float64]) -> Any:

@@ -81,16 +81,18 @@ def prefetch_part(typingctx, array, row, column, n_bytes):
 def aligned_empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """An uninitialised C-contiguous array whose first byte lies on a cache line."""
     n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    raw = np.empty(n_bytes + LINE, np.uint8)
-    start = -raw.ctypes.data % LINE
-    return raw[start : start + n_bytes].view(dtype).reshape(shape)
+    return _aligned(np.empty(n_bytes + LINE, np.uint8), n_bytes, shape, dtype)
 
 
 def aligned_zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """As `aligned_empty`, filled with zeros."""
-    array = aligned_empty(shape, dtype)
-    array[...] = 0
-    return array
+    """As `aligned_empty`, of zeros: where it is large the system gives them without writing any."""
+    n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    return _aligned(np.zeros(n_bytes + LINE, np.uint8), n_bytes, shape, dtype)
+
+
+def _aligned(raw: np.ndarray, n_bytes: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    start = -raw.ctypes.data % LINE
+    return raw[start : start + n_bytes].view(dtype).reshape(shape)
 
 
 def padded(width: int, dtype: Any) -> int:

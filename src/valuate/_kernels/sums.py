@@ -261,6 +261,18 @@ def sparse_maxima(rows, first, last):
     return most_phi, most_delta, most_both
 
 
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
+def dense_column_peaks(table, used, first, last, out):
+    """As `column_peaks`, of rows that are dense; ``out`` has as many entries as are looked at."""
+    width = np.uint64(out.size)
+    for k in range(np.uint64(first), np.uint64(last)):
+        if used is not None:
+            if not used[k]:
+                continue
+        for j in range(width):
+            out[j] = max(out[j], abs(table[k, j]))
+
+
 @njit(nogil=True, cache=True)
 def column_peaks(indptr, indices, data, used, first, last, out):
     """Raise ``out`` (dim,) to the size of the largest entry of each column in rows ``first`` to ``last`` of a table.

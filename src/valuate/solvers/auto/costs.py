@@ -65,6 +65,11 @@ def direct(problem: Problem, a_pass: float) -> Direct:
     return Direct(seconds, room, room <= SHARE * free_memory(), forming + factoring)
 
 
+def products(rows: float, dim: int) -> float:
+    """Seconds for the matrix X'X of so many dense rows, and for factoring it."""
+    return (rows * float(dim) ** 2 + float(dim) ** 3 / 3) / _speed(dim)
+
+
 def _forming(problem: Problem) -> tuple[float, float]:
     """Operations and seconds for A."""
     rows, dim = problem.rows, float(problem.dim)

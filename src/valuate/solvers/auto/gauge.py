@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from valuate import gathering, metric
+from valuate.solvers.auto import costs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,6 +77,14 @@ class Gauge:
         if not self.exact:
             return "diag(C)^-1"
         return f"C^-1 (estimated from {self.sampled:,} rows)" if self.sampled else "C^-1"
+
+    def seconds(self) -> float:
+        """What forming its norm takes, about; 0 where there is nothing to be formed."""
+        problem = self.problem
+        if not self.exact or problem.knows("metric"):
+            return 0.0
+        rows = problem.rows.n_stored if self._all_are_cheap() else max(FEWEST, ROWS_A_FEATURE * problem.dim)
+        return costs.products(rows, problem.dim) if not problem.rows.is_sparse else costs.products(0, problem.dim)
 
     def coarse(self, size: float, theta: Vector) -> float:
         """The distance from the goal in the norm of diag(C)^-1, for a residual of this length in it: 1 is there."""

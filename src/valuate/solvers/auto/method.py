@@ -42,7 +42,7 @@ PART = 5
 #: Seconds of a direct solve that are acceptable where a budget leaves no other way to an answer as good.
 ACCEPTED = 60.0
 #: Multiply-adds (stored rows * dim^2) up to which a direct solution is measured in the norm of C^-1 as well.
-CHEAP = 2e9
+CHEAP = 2e8
 #: Beyond, one whose residual in diag(C)^-1 is this share of the tolerance needs no other look.
 CERTAIN = 1e-4
 #: Share of the free memory for the vectors that GMRES keeps.
@@ -157,7 +157,8 @@ class _Choice:
             problem.times_A(problem.b)
             a_pass = clock.seconds
         rival = costs.direct(problem, a_pass)
-        if rival.fits and rival.seconds <= AT_ONCE * a_pass:
+        # Products have to be measured too, in a norm that takes about as long to form as A.
+        if rival.fits and rival.seconds <= AT_ONCE * a_pass + self._gauge().seconds():
             return self._directly(f"it takes {_ms(rival.seconds)}, a pass over the rows {_ms(a_pass)}")
         if budget < FEW:
             if rival.fits and rival.seconds <= ACCEPTED:
