@@ -75,7 +75,8 @@ class Auto:
 
     1. A budget below one pass: LSTD on as many rows, drawn at random, where that is at least 5 a feature and quick;
        else TD over them, averaged.
-    2. LSTD, where it takes as long as five passes at most: tables, few features.
+    2. LSTD, where it takes as long as five passes and the norm that points are measured in at most: tables, few
+       features.
     3. A budget of a few passes: LSTD within a minute, else TD, averaged, if a tenth of the budget
        makes the residual smaller; if not, GTD2.
     4. GMRES, with the inverse of A from some of the rows as preconditioner where these are a fifth of all at most. Its
