@@ -228,11 +228,10 @@ class Rows:
 
     def next_squares(self, columns: NDArray[np.intp]) -> Vector:
         """Sum over rows of (weight * ratio * discount * phi'_j)^2 for some columns: (k,)."""
-        shares = np.bincount(
-            self.records["next"], np.square(self.records["scale"] * self.records["discount"]), self.n_stored
-        )
+        factors = np.square(self.records["scale"] * self.records["discount"])
+        shares = np.bincount(self.records["next"], factors, self.n_stored).astype(np.float64, copy=False)
         if self.is_sparse:
-            return np.asarray(self.table.tocsc()[:, columns].power(2).T @ shares, dtype=np.float64)
+            return self._sparse_transposed(shares, squared=True)[columns]
         return np.asarray(
             sum(np.square(self.stored(a, b)[:, columns]).T @ shares[a:b] for a, b in self.stored_blocks())
         )

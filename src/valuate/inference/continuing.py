@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from valuate.errors import PrecisionWarning
 from valuate.inference.fixed_point import policy_value
 from valuate.inference.returns import logged_return
+from valuate.inference.scores import in_memory
 from valuate.inference.trajectories import Trajectories
 from valuate.inference.value import PolicyValue, Standing, student
 
@@ -49,7 +50,7 @@ def continued_return(
     discount : float or (n,) array
     confidence : float
     """
-    records: Any = problem.rows.records  # type: ignore[attr-defined]
+    records = in_memory(problem).records
     values = solution.values(problem)
     after = np.where(records["discount"] > 0, values[records["next"]], 0.0)
     found = logged_return(log, discount, after=after, confidence=confidence)
@@ -120,7 +121,7 @@ def with_model_error(
 
 def _slope(runs: Trajectories, problem: Problem, ratios: Vector | None) -> Vector:
     """The derivative of the mean return by the weights, through the values of what follows cut ends: (dim,)."""
-    stored: Any = problem.rows
+    stored = in_memory(problem)
     worth = runs.discounting()[runs.last] * runs.onward * runs.weights / runs.weights.sum()
     if ratios is not None:
         worth = worth * runs.products(np.asarray(ratios))[runs.last]

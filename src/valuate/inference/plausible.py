@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from valuate import gathering
+from valuate.inference.scores import in_memory
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +30,7 @@ _ADVICE = "The features are too many for these episodes: take fewer of them, or 
 
 def remarks(problem: Problem, draws: Clusters, error: float) -> list[str]:
     """A sentence where a standard error is larger than discounted returns can be, or than theirs by far; else none."""
-    records: Any = problem.rows.records  # type: ignore[attr-defined]
+    records = in_memory(problem).records
     rewards, discounts = (np.asarray(records[name], dtype=np.float64) for name in ("reward", "discount"))
     starts = draws.chain_starts() if draws.starts is not None else None
     largest = float(np.abs(rewards).max()) * _horizon(discounts, starts)
