@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from valuate import _checks, distinct, storing, transforming
+from valuate import _checks, distinct, sparse_tables, storing, transforming
 from valuate.errors import InputError, InputTypeError
 from valuate.rows import Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import ArrayLike, NDArray
 
     from valuate.transitions import Transitions
@@ -37,16 +35,37 @@ def from_arrays(
     sparse = _checks.is_sparse(features)
     if sparse != _checks.is_sparse(next_features):
         raise InputTypeError("features and next_features must both be dense or both be sparse matrices.")
-    read: Callable[..., Any] = _checks.sparse_rows if sparse else _checks.matrix
-    features = read("features", features)
+    if sparse:
+        return _from_sparse(features, next_features, rewards, discount, terminated, ratios, weights)
+    features = _checks.matrix("features", features)
     n, dim = features.shape
     columns = _columns(n, rewards, discount, terminated, ratios, weights)
     next_features = _blank(next_features, columns.ended)
-    next_features = read("next_features", next_features, n_rows=n, n_columns=dim)
+    next_features = _checks.matrix("next_features", next_features, n_rows=n, n_columns=dim)
     common = np.promote_types(features.dtype, next_features.dtype)
     features, next_features = features.astype(common, copy=False), next_features.astype(common, copy=False)
     table, state, follower = storing.pairs(features, next_features, columns.ended)
-    return _rows(table, dim, state, follower, columns, "sparse" if sparse else "dense")
+    return _rows(table, dim, state, follower, columns, "dense")
+
+
+def _from_sparse(features: Any, next_features: Any, *scalars: Any) -> Rows:
+    """As `from_arrays`; matrices that are in order are used as they are, and others looked at again, to say why."""
+    whole = sparse_tables.in_one(features, next_features)
+    if whole is not None:
+        n, dim = features.shape
+        columns = _columns(n, *scalars)
+        state = np.arange(n)
+        found = sparse_tables.head(whole, n) if columns.ended[-1] else whole
+        return _rows(found.table, dim, state, state + 1, columns, "sparse", found.sizes)
+    first = sparse_tables.read("features", features)
+    n, dim = first.table.shape
+    columns = _columns(n, *scalars)
+    second = sparse_tables.quick(next_features, n_rows=n, n_columns=dim)
+    if second is None:
+        next_features = _blank(next_features, columns.ended)
+        second = sparse_tables.read("next_features", next_features, n_rows=n, n_columns=dim)
+    found, state, follower = storing.sparse_pairs(first, second, columns.ended)
+    return _rows(found.table, dim, state, follower, columns, "sparse", found.sizes)
 
 
 def from_table(
@@ -143,12 +162,22 @@ def _require_range(rewards: Vector, ratios: Vector | None) -> None:
         )
 
 
-def _rows(table: Any, dim: int, state: Any, follower: Any, columns: _Columns, layout: str) -> Rows:
+def _rows(
+    table: Any,
+    dim: int,
+    state: Any,
+    follower: Any,
+    columns: _Columns,
+    layout: str,
+    sizes: sparse_tables.Sizes | None = None,
+) -> Rows:
     rewards, discounts, ended, ratios, weights = columns
     records, shares = storing.records(state, follower, rewards, discounts, ended, ratios, weights)
-    peaks = storing.require_range(table, dim, records["state"][shares > 0] if len(shares) else records["state"])
+    peaks = None
+    if sizes is None or not storing.in_range(sizes, table.dtype):
+        peaks = storing.require_range(table, dim, records["state"][shares > 0] if len(shares) else records["state"])
     total = None if weights is None else float(weights.sum())
-    return Rows(table, dim, records, shares, layout, peaks, total)
+    return Rows(table, dim, records, shares, layout, peaks, total, None if sizes is None else sizes.constant)
 
 
 def _blank(next_features: Any, ended: NDArray[np.bool_]) -> Any:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from valuate import moments, storing, traces
-from valuate._kernels import layouts, products, scalars, sums
+from valuate import moments, sparse_products, sparse_tables, storing, traces
+from valuate._kernels import layouts, scalars, sums
 from valuate._threads import cut, run_all
 from valuate.protocols import Scalars
 
@@ -44,6 +44,8 @@ class Rows:
         The size of the largest entry of each column, where it is known.
     total_weight : float, optional
         Sum of the weights as they were given; the number of rows where there were none.
+    constant : float, optional
+        What all entries of a sparse table are, NaN where they differ, where that is known.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class Rows:
         layout: str,
         peaks: Vector | None = None,
         total_weight: float | None = None,
+        constant: float | None = None,
     ) -> None:
         self.table, self.dim, self.records, self.weights, self.layout = table, dim, records, weights, layout
         self.n_rows = len(records)
@@ -74,6 +77,8 @@ class Rows:
         self.entries = max(1, 2 * stored)
         self._state_weights: Vector | None = None
         self._peaks = peaks
+        self._constant = constant
+        self._entries: sparse_products.Entries | None = None
         self._ratio_sums: tuple[float, float] | None = None
         self._never_ends: bool | None = None
 
@@ -106,13 +111,15 @@ class Rows:
         count = self.n_rows if order is None else len(order)
         if FEW * self.n_stored <= count:
             return self._sums_through_states(x, y, reward, phi, delta, order, count)
-        x, y = (None if vector is None else self.pad(vector) for vector in (x, y))
         blocks = cut(count, self.entries, self.width)
+        if self.is_sparse:
+            given = self.records, self.weights, order, blocks, x, y, reward
+            return self.sparse_entries().sums(*given, (phi, delta))
+        x, y = (None if vector is None else self.pad(vector) for vector in (x, y))
         outs = [[self.pad(None) if wanted else None for wanted in (phi, delta)] for _ in blocks]
-        kernel = sums.sparse_sums if self.is_sparse else sums.dense_sums
         run_all(
             [
-                partial(kernel, self.view, order, first, last, x, y, reward, *out)
+                partial(sums.dense_sums, self.view, order, first, last, x, y, reward, *out)
                 for (first, last), out in zip(blocks, outs, strict=True)
             ]
         )
@@ -151,26 +158,21 @@ class Rows:
         parts = [self.stored(first, last).T @ factors[first:last] for first, last in self.stored_blocks()]
         return np.asarray(_total(parts, self.dim))
 
+    def sparse_entries(self) -> sparse_products.Entries:
+        """A sparse table as its products take it; whether all entries are one number is found out once."""
+        if self._entries is None:
+            if self._constant is None:
+                self._constant = sparse_tables.survey(self.table.data).constant
+            self._entries = sparse_products.Entries(self.table, self._constant)
+        return self._entries
+
     def _sparse_times(self, vector: Vector, *, squared: bool = False) -> Vector:
-        vector = np.ascontiguousarray(vector, dtype=np.float64)
-        out = np.empty(self.n_stored)
         blocks = cut(self.n_stored, max(1, self.entries // 2), 1)
-        table = self.table.indptr, self.table.indices, self.table.data
-        run_all([partial(products.sparse_times, *table, *block, vector, squared, out) for block in blocks])
-        return out
+        return self.sparse_entries().times(vector, blocks, self.n_stored, squared=squared)
 
     def _sparse_transposed(self, factors: Vector, *, squared: bool = False) -> Vector:
-        factors = np.ascontiguousarray(factors, dtype=np.float64)
         blocks = cut(self.n_stored, max(1, self.entries // 2), self.dim)
-        outs = [np.zeros(self.dim) for _ in blocks]
-        table = self.table.indptr, self.table.indices, self.table.data
-        run_all(
-            [
-                partial(products.sparse_transposed, *table, *block, factors, squared, out)
-                for block, out in zip(blocks, outs, strict=True)
-            ]
-        )
-        return np.asarray(_total(outs, self.dim))
+        return self.sparse_entries().transposed_times(factors, blocks, squared=squared)
 
     def stored_blocks(self) -> list[tuple[int, int]]:
         """The table cut into blocks small enough to be copied."""
@@ -185,6 +187,9 @@ class Rows:
 
     def column_squares(self) -> Vector:
         """Sum over rows of weight * phi_j^2: (dim,)."""
+        if self.is_sparse and FEW * self.n_stored > self.n_rows:
+            blocks = cut(self.n_rows, self.entries, self.dim)
+            return self.sparse_entries().squares(self.records, self.weights, blocks)
         weights = self.state_weights()
         if self.is_sparse:
             return self._sparse_transposed(weights, squared=True)
@@ -327,7 +332,8 @@ class Rows:
     def part(self, order: NDArray[np.int32]) -> Rows:
         """Some of the transitions, on the same table."""
         weights = self.weights[order] if len(self.weights) else self.weights
-        return Rows(self.table, self.dim, self.records[order], weights, self.layout)
+        constant = self._constant
+        return Rows(self.table, self.dim, self.records[order], weights, self.layout, constant=constant)
 
     def stored_at(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
         """The stored rows at these places as a dense float64 matrix without padding."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from valuate import _checks, _threads
+from valuate import _checks, _threads, sparse_tables
 from valuate._kernels import layouts, sums
 from valuate.errors import InputError
 
@@ -70,20 +70,13 @@ def sparse_table(blocks: Blocks, size: int) -> Any:
             kept, values = values, np.empty(len(values), features.dtype)
             values[:begin] = kept[:begin]  # what lies beyond is not set yet, and may be no number to convert
         columns[begin:end], values[begin:end] = features.indices, features.data
-    table = _csr(values[: starts[-1]], columns[: starts[-1]], starts, (size, dim))
+    table = sparse_tables.csr(values[: starts[-1]], columns[: starts[-1]], starts, (size, dim))
     return table if (order[1:] > order[:-1]).all() else tidy(table[order], copy=False)
 
 
 def _longer(array: NDArray[Any], used: int, length: int) -> NDArray[Any]:
     out = np.empty(length, array.dtype)
     out[:used] = array[:used]
-    return out
-
-
-def _csr(values: NDArray[Any], columns: NDArray[np.int32], starts: NDArray[np.int64], shape: tuple[int, int]) -> Any:
-    """A CSR matrix of these very arrays: the constructor would give both index arrays the same type."""
-    out = sp.csr_matrix(shape, dtype=values.dtype)
-    out.data, out.indices, out.indptr = values, columns, starts
     return out
 
 
@@ -112,16 +105,11 @@ def follows(states: Any, next_states: Any, ended: Flags) -> Flags:
     out = np.zeros(n, bool)
     if n == 1:
         return out
-    sparse = _checks.is_sparse(states)
+    if _checks.is_sparse(states):
+        return sparse_tables.follows(states, next_states, ended)
     likely = np.flatnonzero(~ended[:-1])
-    if sparse:  # lengths are compared first, to keep the differences small
-        lengths, nexts = np.diff(states.indptr), np.diff(next_states.indptr)
-        likely = likely[nexts[likely] == lengths[likely + 1]]
     for first in range(0, len(likely), BLOCK):
         rows = likely[first : first + BLOCK]
-        if sparse:
-            out[rows] = np.diff((states[rows + 1] != next_states[rows]).indptr) == 0
-            continue
         whole = rows[-1] - rows[0] + 1 == len(rows)
         here = slice(rows[0], rows[-1] + 1) if whole else rows
         following = slice(rows[0] + 1, rows[-1] + 2) if whole else rows + 1
@@ -154,16 +142,26 @@ def places(chained: Flags, ended: Flags) -> tuple[Index, Index, Index]:
 
 
 def pairs(features: Any, next_features: Any, ended: Flags) -> tuple[Any, Index, Index]:
-    """One table of all rows of two matrices, a trajectory stored once; and where each state and next state lies."""
-    sparse = _checks.is_sparse(features)
+    """One table of all rows of two arrays, a trajectory stored once; and where each state and next state lies."""
     state, follower, own = places(follows(features, next_features, ended), ended)
     if not len(own):
-        return (tidy(features) if sparse else padded_table(features)), state, follower
+        return padded_table(features), state, follower
     blocks = chain(
         ((place, features[rows]) for rows, place in cut(None, state)),
         ((place, next_features[rows]) for rows, place in cut(own, follower[own])),
     )
-    return (sparse_table if sparse else dense_table)(blocks, len(ended) + len(own)), state, follower
+    return dense_table(blocks, len(ended) + len(own)), state, follower
+
+
+def sparse_pairs(
+    features: sparse_tables.Read, next_features: sparse_tables.Read, ended: Flags
+) -> tuple[sparse_tables.Read, Index, Index]:
+    """As `pairs`, of sparse matrices; where no next row has a place of its own the table is that of ``features``."""
+    sizes = features.sizes.beside(next_features.sizes)
+    alike = not np.isnan(sizes.constant)
+    chained = sparse_tables.follows(features.table, next_features.table, ended, constant=alike)
+    state, follower, own = places(chained, ended)
+    return sparse_tables.joined(features, next_features, state, follower, own), state, follower
 
 
 def tidy(table: Any, *, copy: bool = True) -> Any:
@@ -173,7 +171,13 @@ def tidy(table: Any, *, copy: bool = True) -> Any:
         table.sum_duplicates()
     values = np.array(table.data) if copy else table.data
     columns = table.indices.astype(np.int32, copy=copy)
-    return _csr(values, columns, table.indptr.astype(np.int64, copy=copy), table.shape)
+    return sparse_tables.csr(values, columns, table.indptr.astype(np.int64, copy=copy), table.shape)
+
+
+def in_range(sizes: sparse_tables.Sizes, dtype: Any) -> bool:
+    """Whether all entries but zeros lie within `RANGE`, and with them the largest of each column."""
+    low, high = RANGE[np.dtype(dtype).itemsize]
+    return low <= sizes.least and sizes.most <= high
 
 
 def require_range(table: Any, dim: int, state: Index) -> NDArray[np.float64]:
@@ -205,14 +209,7 @@ def require_range(table: Any, dim: int, state: Index) -> NDArray[np.float64]:
 def column_peaks(table: Any, dim: int, used: Flags | None = None) -> NDArray[np.float64]:
     """The size of the largest entry of each column of a table, or of those of its rows that are ``used``: (dim,)."""
     if _checks.is_sparse(table):
-        blocks = _threads.cut(table.shape[0], 1 + table.nnz // table.shape[0], dim)
-        parts = np.zeros((len(blocks), dim))
-        arrays = table.indptr, table.indices, table.data
-        tasks = [
-            partial(sums.column_peaks, *arrays, used, *block, out) for block, out in zip(blocks, parts, strict=True)
-        ]
-        _threads.run_all(tasks)
-        return np.asarray(parts.max(axis=0))
+        return sparse_tables.column_peaks(table, dim, used)
     blocks = _threads.cut(len(table), table.shape[1], dim)
     parts = np.zeros((len(blocks), dim), table.dtype)
     _threads.run_all(

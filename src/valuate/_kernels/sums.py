@@ -111,44 +111,6 @@ def dense_sums(rows, order, first, last, x, y, reward, out_phi, out_delta):
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
-def sparse_sums(rows, order, first, last, x, y, reward, out_phi, out_delta):
-    """As `dense_sums`, for sparse rows."""
-    indptr, indices, data = rows.indptr, rows.indices, rows.data
-    weighted = rows.weights.size > 0
-    for k in range(np.uint64(first), np.uint64(last)):
-        row = np.uint64(k) if order is None else np.uint64(order[k])
-        record = rows.records[row]
-        p0, p1 = np.uint64(indptr[record.state]), np.uint64(indptr[record.state + 1])
-        q0, q1 = np.uint64(indptr[record.next]), np.uint64(indptr[record.next + 1])
-        u = v = 0.0
-        for i in range(p0, p1):
-            j = np.uint64(indices[i])
-            if x is not None:
-                v += data[i] * x[j]
-            if y is not None:
-                u += data[i] * y[j]
-        if x is not None and record.discount != 0.0:
-            ahead = 0.0
-            for i in range(q0, q1):
-                ahead += data[i] * x[np.uint64(indices[i])]
-            v -= record.discount * ahead
-        on_phi = record.scale * (v - reward * record.reward)
-        if y is not None and out_phi is not None:
-            on_phi += (rows.weights[row] if weighted else 1.0) * u
-        on_delta = record.scale * u
-        for i in range(p0, p1):
-            j = np.uint64(indices[i])
-            if out_phi is not None:
-                out_phi[j] += on_phi * data[i]
-            if out_delta is not None:
-                out_delta[j] += on_delta * data[i]
-        if out_delta is not None and record.discount != 0.0:
-            on_next = -record.discount * on_delta
-            for i in range(q0, q1):
-                out_delta[np.uint64(indices[i])] += on_next * data[i]
-
-
-@njit(fastmath=FASTMATH, nogil=True, cache=True)
 def state_scalars(records, weights, order, first, last, x, y, reward, on_phi, on_delta):
     """The same sums through the stored rows: ``x`` and ``y`` are the values theta.row and omega.row of each of them.
 

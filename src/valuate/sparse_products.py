@@ -1,0 +1,108 @@
+"""Sums over rows of a sparse table, on all cores: each block of rows into its own output, added in order."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from valuate._kernels import products
+from valuate._threads import run_all
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float64]
+    Blocks = Sequence[tuple[int, int]]
+
+#: Columns from which on outputs are added on more than one thread.
+WIDE = 1 << 14
+
+
+class Entries:
+    """The arrays of a CSR table as the kernels take them; where all entries are one number, that is a factor.
+
+    Parameters
+    ----------
+    table : CSR matrix
+    constant : float
+        What all entries are, NaN where they differ.
+    """
+
+    def __init__(self, table: Any, constant: float) -> None:
+        alike = not np.isnan(constant)
+        self.dim = int(table.shape[1])
+        self.factor = constant if alike else 1.0
+        self.arrays: tuple[Any, Any, Any] = table.indptr, table.indices, None if alike else table.data
+
+    def times(self, vector: Vector, blocks: Blocks, n_stored: int, *, squared: bool = False) -> Vector:
+        """The product of the rows, or of their squares, with ``vector``: (n_stored,)."""
+        vector = np.ascontiguousarray(vector, dtype=np.float64)
+        out = np.empty(n_stored)
+        run_all([partial(products.sparse_times, *self.arrays, *block, vector, squared, out) for block in blocks])
+        return self._scaled(out, squared)
+
+    def transposed_times(self, factors: Vector, blocks: Blocks, *, squared: bool = False) -> Vector:
+        """The sum of the rows, or of their squares, each times its factor: (dim,)."""
+        factors = np.ascontiguousarray(factors, dtype=np.float64)
+
+        def task(block: tuple[int, int], out: Vector) -> None:
+            products.sparse_transposed(*self.arrays, *block, factors, squared, out)
+
+        return self._scaled(_in_blocks(task, blocks, self.dim), squared)
+
+    def squares(self, records: Any, weights: Vector, blocks: Blocks) -> Vector:
+        """Sum over transitions of weight * phi_j^2: (dim,)."""
+
+        def task(block: tuple[int, int], out: Vector) -> None:
+            products.sparse_squares(*self.arrays, records, weights, *block, out)
+
+        return self._scaled(_in_blocks(task, blocks, self.dim), squared=True)
+
+    def sums(
+        self,
+        records: Any,
+        weights: Vector,
+        order: Any,
+        blocks: Blocks,
+        x: Vector | None,
+        y: Vector | None,
+        reward: float,
+        wanted: tuple[bool, bool],
+    ) -> tuple[Vector, Vector]:
+        """See `Rows.sums`; blocks are of ``order``."""
+        x, y = (None if v is None else self._scaled(np.ascontiguousarray(v, dtype=np.float64)) for v in (x, y))
+        phi, delta = wanted
+        dim = self.dim
+
+        def task(block: tuple[int, int], out: Vector) -> None:
+            outs = out[:dim] if phi else None, out[-dim:] if delta else None
+            products.sparse_sums(*self.arrays, records, weights, order, *block, x, y, reward, *outs)
+
+        zero = np.zeros(dim)
+        if not (phi or delta):
+            return zero, zero
+        total = self._scaled(_in_blocks(task, blocks, dim * (phi + delta)))
+        return total[:dim] if phi else zero, total[-dim:] if delta else zero
+
+    def _scaled(self, vector: Vector, squared: bool = False) -> Vector:
+        factor = self.factor**2 if squared else self.factor
+        return vector if factor == 1.0 else factor * vector
+
+
+def _in_blocks(task: Callable[[tuple[int, int], Vector], None], blocks: Blocks, width: int) -> Vector:
+    """The sum of what a task fills (width,) with for each block of rows."""
+    parts = np.empty((len(blocks), width))
+    run_all([partial(task, block, out) for block, out in zip(blocks, parts, strict=True)])
+    total: Vector = parts[0]
+    if len(blocks) == 1:
+        return total
+    total = np.empty(width)
+    edges = [0, width] if width < WIDE else [width * k // 4 for k in range(5)]
+    run_all(
+        [partial(products.add_up, parts, first, last, total) for first, last in zip(edges[:-1], edges[1:], strict=True)]
+    )
+    return total
