@@ -149,6 +149,8 @@ def _holds(matrix: Any, entries: int) -> bool:
 
 def _spanned(one: NDArray[Any], other: NDArray[Any], ahead: int, length: int) -> NDArray[Any] | None:
     """``one`` up to the end of ``other``, where ``other`` lies ``ahead`` entries further on in the same memory."""
+    if not length:  # an empty array has no address
+        return one[:ahead]
     owner = one if one.base is None else one.base
     whose = other if other.base is None else other.base
     if owner is not whose or not isinstance(owner, np.ndarray) or not owner.flags.carray:
