@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from valuate import _checks, distinct, storing, transforming
+from valuate import _checks, distinct, sharing, storing, transforming
 from valuate.errors import InputError, InputTypeError
 from valuate.rows import Rows
 
@@ -38,9 +38,16 @@ def from_arrays(
     if sparse != _checks.is_sparse(next_features):
         raise InputTypeError("features and next_features must both be dense or both be sparse matrices.")
     read: Callable[..., Any] = _checks.sparse_rows if sparse else _checks.matrix
-    features = read("features", features)
+    whole = None if sparse else sharing.one_matrix(features, next_features)
+    if whole is None:
+        features = read("features", features)
     n, dim = features.shape
     columns = _columns(n, rewards, discount, terminated, ratios, weights)
+    if whole is not None:
+        table = whole[: n if columns.ended[-1] else n + 1]
+        state = np.arange(n)
+        follower = np.where(columns.ended, state, state + 1)
+        return _rows(table, dim, state, follower, columns, "dense", given=(features, next_features))
     next_features = _blank(next_features, columns.ended)
     next_features = read("next_features", next_features, n_rows=n, n_columns=dim)
     common = np.promote_types(features.dtype, next_features.dtype)
@@ -143,12 +150,19 @@ def _require_range(rewards: Vector, ratios: Vector | None) -> None:
         )
 
 
-def _rows(table: Any, dim: int, state: Any, follower: Any, columns: _Columns, layout: str) -> Rows:
+def _rows(
+    table: Any, dim: int, state: Any, follower: Any, columns: _Columns, layout: str, given: tuple[Any, ...] = ()
+) -> Rows:
+    """The rows, looked at once; ``given`` are features and next features that have not been checked before."""
     rewards, discounts, ended, ratios, weights = columns
     records, shares = storing.records(state, follower, rewards, discounts, ended, ratios, weights)
-    peaks = storing.require_range(table, dim, records["state"][shares > 0] if len(shares) else records["state"])
+    found = storing.surveyed(table, dim, records, shares)
+    if not found.finite:
+        for name, features in zip(("features", "next_features"), given, strict=False):
+            _checks.finite(name, features)
+    storing.require_range(table, found, records, shares)
     total = None if weights is None else float(weights.sum())
-    return Rows(table, dim, records, shares, layout, peaks, total)
+    return Rows(table, dim, records, shares, layout, found, total)
 
 
 def _blank(next_features: Any, ended: NDArray[np.bool_]) -> Any:

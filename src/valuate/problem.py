@@ -93,7 +93,9 @@ class Problem:
         ----------
         features, next_features : (n, dim) array or sparse matrix
             float32 or float64, kept; other real numbers become float64. Rows of ``next_features`` that terminated
-            are not looked at. Where they are the following row of ``features`` they are not stored again.
+            are not looked at. Where they are the following row of ``features`` they are not stored again. Where the
+            two are views ``x[:-1]`` and ``x[1:]`` of one array this is used as it lies, without a copy: do not write
+            to it as long as the problem is in use.
         rewards : (n,) array
         discount : float or (n,) array, in [0, 1]
         terminated : (n,) flags, optional
@@ -206,7 +208,7 @@ class Problem:
     def b(self) -> Vector:
         """Mean of w rho r phi: (dim,)."""
         if "b" not in self._cache:
-            self._cache["b"] = _frozen(self.residual(np.zeros(self.dim)))
+            self._cache["b"] = _frozen(self.rows.reward_sums() / self.n_rows)
         return np.asarray(self._cache["b"])
 
     @property

@@ -40,8 +40,8 @@ class Rows:
     weights : (n_rows,) or (0,) array
         Normalised to mean 1; empty when all are equal.
     layout : {"dense", "indexed", "sparse"}
-    peaks : (dim,) array, optional
-        The size of the largest entry of each column, where it is known.
+    survey : storing.Survey, optional
+        What is known of the columns.
     total_weight : float, optional
         Sum of the weights as they were given; the number of rows where there were none.
     """
@@ -53,7 +53,7 @@ class Rows:
         records: Any,
         weights: Vector,
         layout: str,
-        peaks: Vector | None = None,
+        survey: storing.Survey | None = None,
         total_weight: float | None = None,
     ) -> None:
         self.table, self.dim, self.records, self.weights, self.layout = table, dim, records, weights, layout
@@ -73,9 +73,21 @@ class Rows:
         #: Entries that a visit to a row reads, on average.
         self.entries = max(1, 2 * stored)
         self._state_weights: Vector | None = None
-        self._peaks = peaks
+        self._survey = survey
+        self._stepping: Rows | None = None
         self._ratio_sums: tuple[float, float] | None = None
         self._never_ends: bool | None = None
+
+    def for_steps(self, visits: float = np.inf) -> Rows:
+        """The rows as single steps like them: padded and aligned, copied once where so many visits are worth it."""
+        if self.is_sparse or visits < self.n_rows or layouts.is_aligned(self.table):
+            return self
+        if self._stepping is None:
+            table = storing.padded_table(self.table)
+            self._stepping = Rows(
+                table, self.dim, self.records, self.weights, self.layout, self._survey, self.total_weight
+            )
+        return self._stepping
 
     def chunk(self, order: NDArray[np.int32]) -> tuple[Any, NDArray[np.int32]]:
         """A view in which the rows of ``order`` can be visited, and the order within that view."""
@@ -183,13 +195,19 @@ class Rows:
             sums.visits(self.records, self.weights, 0, self.n_rows, self._state_weights)
         return self._state_weights
 
+    def survey(self) -> storing.Survey:
+        """What one look at all stored rows tells of the columns; kept."""
+        if self._survey is None:
+            self._survey = storing.surveyed(self.table, self.dim, self.records, self.weights)
+        return self._survey
+
     def column_squares(self) -> Vector:
         """Sum over rows of weight * phi_j^2: (dim,)."""
-        weights = self.state_weights()
-        if self.is_sparse:
-            return self._sparse_transposed(weights, squared=True)
-        parts = [np.square(self.stored(first, last)).T @ weights[first:last] for first, last in self.stored_blocks()]
-        return np.asarray(_total(parts, self.dim))
+        return self.survey().squares
+
+    def reward_sums(self) -> Vector:
+        """Sum over rows of scale * reward * phi: (dim,)."""
+        return self.survey().rewards
 
     def square_errors(self, theta: Vector) -> Vector:
         """Sum of (scale * temporal-difference error)^2 over the transitions from each stored row: (n_stored,)."""
@@ -260,15 +278,12 @@ class Rows:
 
     def column_peaks(self) -> Vector:
         """The size of the largest entry of each column in all stored rows: (dim,)."""
-        if self._peaks is None:
-            self._peaks = storing.column_peaks(self.table, self.dim)
-        return self._peaks
+        return self.survey().peaks
 
     def scaled(self, units: Vector) -> Rows:
         """The same transitions, every column of a copy of the table multiplied by its unit: (dim,)."""
-        table = storing.scaled_table(self.table, units)
-        peaks = self.column_peaks() * units
-        return Rows(table, self.dim, self.records, self.weights, self.layout, peaks, self.total_weight)
+        table = storing.scaled_table(self.table, self.dim, units)
+        return Rows(table, self.dim, self.records, self.weights, self.layout, None, self.total_weight)
 
     def centred(self, centre: Vector) -> Rows:
         """The same transitions, ``centre`` (dim,) taken from every row of a float64 copy of the dense table."""
