@@ -319,7 +319,8 @@ def _count_looks(problem: Problem) -> list[int]:
 
         return counted
 
-    for holder, name in [(problem, "residual"), (problem.rows, "maxima"), (problem.rows, "state_weights")]:
+    of_rows = ("maxima", "state_weights", "column_squares", "reward_sums")
+    for holder, name in [(problem, "residual"), *((problem.rows, name) for name in of_rows)]:
         setattr(holder, name, counting(getattr(holder, name), lambda *args: N))
     problem.rows.at = counting(problem.rows.at, len)
     return count

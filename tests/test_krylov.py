@@ -110,8 +110,8 @@ def test_baird_star(name):
     start = np.array([1.0, 1, 1, 1, 1, 1, 10, 1])
     solution = SOLVERS[name].solve(problem, theta=start)
     assert solution.status is Status.CONVERGED and not solution.theta.any()
-    rewarded = Problem(problem.rows, ridge=1e-3)
-    rewarded.rows.records["reward"][:] = 1.0
+    log.rewards[:] = 1.0
+    rewarded = Problem.from_transitions(log, star.features, discount=0.99, ridge=1e-3)
     solution = SOLVERS[name].solve(rewarded, theta=start, passes=4000, tolerance=1e-9).require()
     np.testing.assert_allclose(solution.theta, LSTD().solve(rewarded).theta, rtol=1e-5)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from valuate import _checks, distinct, sparse_tables, storing, transforming
+from valuate import _checks, distinct, sharing, sparse_tables, storing, transforming
 from valuate.errors import InputError, InputTypeError
 from valuate.rows import Rows
 
@@ -37,9 +37,16 @@ def from_arrays(
         raise InputTypeError("features and next_features must both be dense or both be sparse matrices.")
     if sparse:
         return _from_sparse(features, next_features, rewards, discount, terminated, ratios, weights)
-    features = _checks.matrix("features", features)
+    whole = sharing.one_matrix(features, next_features)
+    if whole is None:
+        features = _checks.matrix("features", features)
     n, dim = features.shape
     columns = _columns(n, rewards, discount, terminated, ratios, weights)
+    if whole is not None:
+        table = whole[: n if columns.ended[-1] else n + 1]
+        state = np.arange(n)
+        follower = np.where(columns.ended, state, state + 1)
+        return _rows(table, dim, state, follower, columns, "dense", given=(features, next_features))
     next_features = _blank(next_features, columns.ended)
     next_features = _checks.matrix("next_features", next_features, n_rows=n, n_columns=dim)
     common = np.promote_types(features.dtype, next_features.dtype)
@@ -169,15 +176,26 @@ def _rows(
     follower: Any,
     columns: _Columns,
     layout: str,
+    given: tuple[Any, ...] = (),
     sizes: sparse_tables.Sizes | None = None,
 ) -> Rows:
+    """The rows, looked at once; ``given`` are features and next features that have not been checked before.
+
+    ``sizes`` are those of the entries of a sparse table, where they are known.
+    """
     rewards, discounts, ended, ratios, weights = columns
     records, shares = storing.records(state, follower, rewards, discounts, ended, ratios, weights)
-    peaks = None
-    if sizes is None or not storing.in_range(sizes, table.dtype):
-        peaks = storing.require_range(table, dim, records["state"][shares > 0] if len(shares) else records["state"])
     total = None if weights is None else float(weights.sum())
-    return Rows(table, dim, records, shares, layout, peaks, total, None if sizes is None else sizes.constant)
+    if layout == "sparse":
+        sizes = sizes or sparse_tables.survey(table.data)
+        storing.require_sizes(table, sizes, records, shares)
+        return Rows(table, dim, records, shares, layout, sizes, total)
+    found = storing.surveyed(table, dim, records, shares)
+    if not found.finite:
+        for name, features in zip(("features", "next_features"), given, strict=False):
+            _checks.finite(name, features)
+    storing.require_range(table, found, records, shares)
+    return Rows(table, dim, records, shares, layout, found, total)
 
 
 def _blank(next_features: Any, ended: NDArray[np.bool_]) -> Any:

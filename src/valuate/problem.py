@@ -94,8 +94,8 @@ class Problem:
         features, next_features : (n, dim) array or sparse matrix
             float32 or float64, kept; other real numbers become float64. Rows of ``next_features`` that terminated
             are not looked at. Where they are the following row of ``features`` they are not stored again. Where memory
-            allows sparse matrices are used where they lie, not copied: do not write to them while the problem is in
-            use.
+            allows they are used where they lie, not copied: dense views ``x[:-1]`` and ``x[1:]`` of one array, and
+            sparse matrices. Do not write to them while the problem is in use.
         rewards : (n,) array
         discount : float or (n,) array, in [0, 1]
         terminated : (n,) flags, optional
@@ -208,7 +208,7 @@ class Problem:
     def b(self) -> Vector:
         """Mean of w rho r phi: (dim,)."""
         if "b" not in self._cache:
-            self._cache["b"] = _frozen(-self.rows.sums(reward=1.0, phi=True)[0] / self.n_rows)
+            self._cache["b"] = _frozen(self.rows.reward_sums() / self.n_rows)
         return np.asarray(self._cache["b"])
 
     @property

@@ -59,6 +59,9 @@ class SumsOverRows(Protocol):
     def column_squares(self) -> Vector:
         """The diagonal of n C: (dim,)."""
 
+    def reward_sums(self) -> Vector:
+        """n b: (dim,)."""
+
     def gram(self) -> Matrix:
         """n C: (dim, dim)."""
 
@@ -115,6 +118,9 @@ class RowsByChunk(Protocol):
     """Rows that can be visited in a given order, a chunk at a time."""
 
     n_rows: int
+
+    def for_steps(self, visits: float = ...) -> Any:
+        """The same rows as single steps like them, where so many visits are worth a copy."""
 
     def chunk(self, order: Order) -> tuple[Any, Order]:
         """A contiguous view in which the rows of ``order`` can be visited, and their places in that view."""

@@ -40,12 +40,10 @@ class Rows:
     weights : (n_rows,) or (0,) array
         Normalised to mean 1; empty when all are equal.
     layout : {"dense", "indexed", "sparse"}
-    peaks : (dim,) array, optional
-        The size of the largest entry of each column, where it is known.
+    survey : storing.Survey or sparse_tables.Sizes, optional
+        What is known of the columns of a dense table, or of the entries of a sparse one.
     total_weight : float, optional
         Sum of the weights as they were given; the number of rows where there were none.
-    constant : float, optional
-        What all entries of a sparse table are, NaN where they differ, where that is known.
     """
 
     def __init__(
@@ -55,9 +53,8 @@ class Rows:
         records: Any,
         weights: Vector,
         layout: str,
-        peaks: Vector | None = None,
+        survey: storing.Survey | sparse_tables.Sizes | None = None,
         total_weight: float | None = None,
-        constant: float | None = None,
     ) -> None:
         self.table, self.dim, self.records, self.weights, self.layout = table, dim, records, weights, layout
         self.n_rows = len(records)
@@ -76,11 +73,24 @@ class Rows:
         #: Entries that a visit to a row reads, on average.
         self.entries = max(1, 2 * stored)
         self._state_weights: Vector | None = None
-        self._peaks = peaks
-        self._constant = constant
+        self._survey = survey
+        self._peaks: Vector | None = None
+        self._sums_of_columns: tuple[Vector, Vector] | None = None
         self._entries: sparse_products.Entries | None = None
+        self._stepping: Rows | None = None
         self._ratio_sums: tuple[float, float] | None = None
         self._never_ends: bool | None = None
+
+    def for_steps(self, visits: float = np.inf) -> Rows:
+        """The rows as single steps like them: padded and aligned, copied once where so many visits are worth it."""
+        if self.is_sparse or visits < self.n_rows or layouts.is_aligned(self.table):
+            return self
+        if self._stepping is None:
+            table = storing.padded_table(self.table)
+            self._stepping = Rows(
+                table, self.dim, self.records, self.weights, self.layout, self._survey, self.total_weight
+            )
+        return self._stepping
 
     def chunk(self, order: NDArray[np.int32]) -> tuple[Any, NDArray[np.int32]]:
         """A view in which the rows of ``order`` can be visited, and the order within that view."""
@@ -148,31 +158,23 @@ class Rows:
     def times(self, vector: Vector) -> Vector:
         """The product of the stored rows with ``vector``: (n_stored,)."""
         if self.is_sparse:
-            return self._sparse_times(vector)
+            return self.sparse_entries().times(vector)
         return np.concatenate([self.stored(*block) @ vector for block in self.stored_blocks()])
 
     def transposed_times(self, factors: Vector) -> Vector:
         """The sum of the stored rows, each times its factor: (dim,)."""
         if self.is_sparse:
-            return self._sparse_transposed(factors)
+            return self.sparse_entries().transposed_times(factors)
         parts = [self.stored(first, last).T @ factors[first:last] for first, last in self.stored_blocks()]
         return np.asarray(_total(parts, self.dim))
 
     def sparse_entries(self) -> sparse_products.Entries:
         """A sparse table as its products take it; whether all entries are one number is found out once."""
         if self._entries is None:
-            if self._constant is None:
-                self._constant = sparse_tables.survey(self.table.data).constant
-            self._entries = sparse_products.Entries(self.table, self._constant)
+            found = self.survey()
+            assert isinstance(found, sparse_tables.Sizes)
+            self._entries = sparse_products.Entries(self.table, found.constant)
         return self._entries
-
-    def _sparse_times(self, vector: Vector, *, squared: bool = False) -> Vector:
-        blocks = cut(self.n_stored, max(1, self.entries // 2), 1)
-        return self.sparse_entries().times(vector, blocks, self.n_stored, squared=squared)
-
-    def _sparse_transposed(self, factors: Vector, *, squared: bool = False) -> Vector:
-        blocks = cut(self.n_stored, max(1, self.entries // 2), self.dim)
-        return self.sparse_entries().transposed_times(factors, blocks, squared=squared)
 
     def stored_blocks(self) -> list[tuple[int, int]]:
         """The table cut into blocks small enough to be copied."""
@@ -185,16 +187,33 @@ class Rows:
             sums.visits(self.records, self.weights, 0, self.n_rows, self._state_weights)
         return self._state_weights
 
+    def survey(self) -> storing.Survey | sparse_tables.Sizes:
+        """What one look at all stored rows tells of the columns, or of the entries of sparse rows; kept."""
+        if self._survey is None:
+            self._survey = (
+                sparse_tables.survey(self.table.data)
+                if self.is_sparse
+                else storing.surveyed(self.table, self.dim, self.records, self.weights)
+            )
+        return self._survey
+
     def column_squares(self) -> Vector:
         """Sum over rows of weight * phi_j^2: (dim,)."""
-        if self.is_sparse and FEW * self.n_stored > self.n_rows:
-            blocks = cut(self.n_rows, self.entries, self.dim)
-            return self.sparse_entries().squares(self.records, self.weights, blocks)
-        weights = self.state_weights()
-        if self.is_sparse:
-            return self._sparse_transposed(weights, squared=True)
-        parts = [np.square(self.stored(first, last)).T @ weights[first:last] for first, last in self.stored_blocks()]
-        return np.asarray(_total(parts, self.dim))
+        return self._column_sums()[0]
+
+    def reward_sums(self) -> Vector:
+        """Sum over rows of scale * reward * phi: (dim,)."""
+        return self._column_sums()[1]
+
+    def _column_sums(self) -> tuple[Vector, Vector]:
+        """Both, which for sparse rows are found together when one is asked for."""
+        found = self.survey()
+        if isinstance(found, storing.Survey):
+            return found.squares, found.rewards
+        if self._sums_of_columns is None:
+            few = FEW * self.n_stored <= self.n_rows
+            self._sums_of_columns = self.sparse_entries().column_sums(self.records, self.weights, few)
+        return self._sums_of_columns
 
     def square_errors(self, theta: Vector) -> Vector:
         """Sum of (scale * temporal-difference error)^2 over the transitions from each stored row: (n_stored,)."""
@@ -205,7 +224,7 @@ class Rows:
     def square_lengths(self, scale: Vector) -> Vector:
         """Squared length of each stored row with its entries times ``scale``: (n_stored,)."""
         if self.is_sparse:
-            return self._sparse_times(np.square(scale), squared=True)
+            return self.sparse_entries().times(np.square(scale), squared=True)
         parts = [np.square(self.stored(first, last)) @ np.square(scale) for first, last in self.stored_blocks()]
         return np.concatenate(parts)
 
@@ -236,7 +255,7 @@ class Rows:
         factors = np.square(self.records["scale"] * self.records["discount"])
         shares = np.bincount(self.records["next"], factors, self.n_stored).astype(np.float64, copy=False)
         if self.is_sparse:
-            return self._sparse_transposed(shares, squared=True)[columns]
+            return self.sparse_entries().transposed_times(shares, squared=True)[columns]
         return np.asarray(
             sum(np.square(self.stored(a, b)[:, columns]).T @ shares[a:b] for a, b in self.stored_blocks())
         )
@@ -265,15 +284,17 @@ class Rows:
 
     def column_peaks(self) -> Vector:
         """The size of the largest entry of each column in all stored rows: (dim,)."""
+        found = self.survey()
+        if isinstance(found, storing.Survey):
+            return found.peaks
         if self._peaks is None:
-            self._peaks = storing.column_peaks(self.table, self.dim)
+            self._peaks = sparse_tables.column_peaks(self.table, self.dim)
         return self._peaks
 
     def scaled(self, units: Vector) -> Rows:
         """The same transitions, every column of a copy of the table multiplied by its unit: (dim,)."""
-        table = storing.scaled_table(self.table, units)
-        peaks = self.column_peaks() * units
-        return Rows(table, self.dim, self.records, self.weights, self.layout, peaks, self.total_weight)
+        table = storing.scaled_table(self.table, self.dim, units)
+        return Rows(table, self.dim, self.records, self.weights, self.layout, None, self.total_weight)
 
     def centred(self, centre: Vector) -> Rows:
         """The same transitions, ``centre`` (dim,) taken from every row of a float64 copy of the dense table."""
@@ -332,8 +353,8 @@ class Rows:
     def part(self, order: NDArray[np.int32]) -> Rows:
         """Some of the transitions, on the same table."""
         weights = self.weights[order] if len(self.weights) else self.weights
-        constant = self._constant
-        return Rows(self.table, self.dim, self.records[order], weights, self.layout, constant=constant)
+        known = self._survey if self.is_sparse else None  # of columns it depends on the transitions
+        return Rows(self.table, self.dim, self.records[order], weights, self.layout, known)
 
     def stored_at(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
         """The stored rows at these places as a dense float64 matrix without padding."""

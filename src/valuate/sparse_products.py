@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from valuate._kernels import products
-from valuate._threads import run_all
+from valuate._kernels import products, survey
+from valuate._threads import cut, run_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,33 +34,45 @@ class Entries:
 
     def __init__(self, table: Any, constant: float) -> None:
         alike = not np.isnan(constant)
-        self.dim = int(table.shape[1])
+        self.n_stored, self.dim = map(int, table.shape)
+        #: Entries of a row, on average.
+        self.each = max(1, len(table.data) // max(1, self.n_stored))
         self.factor = constant if alike else 1.0
         self.arrays: tuple[Any, Any, Any] = table.indptr, table.indices, None if alike else table.data
 
-    def times(self, vector: Vector, blocks: Blocks, n_stored: int, *, squared: bool = False) -> Vector:
+    def times(self, vector: Vector, *, squared: bool = False) -> Vector:
         """The product of the rows, or of their squares, with ``vector``: (n_stored,)."""
         vector = np.ascontiguousarray(vector, dtype=np.float64)
-        out = np.empty(n_stored)
+        out = np.empty(self.n_stored)
+        blocks = cut(self.n_stored, self.each, 1)
         run_all([partial(products.sparse_times, *self.arrays, *block, vector, squared, out) for block in blocks])
         return self._scaled(out, squared)
 
-    def transposed_times(self, factors: Vector, blocks: Blocks, *, squared: bool = False) -> Vector:
+    def transposed_times(self, factors: Vector, *, squared: bool = False) -> Vector:
         """The sum of the rows, or of their squares, each times its factor: (dim,)."""
         factors = np.ascontiguousarray(factors, dtype=np.float64)
 
         def task(block: tuple[int, int], out: Vector) -> None:
             products.sparse_transposed(*self.arrays, *block, factors, squared, out)
 
-        return self._scaled(_in_blocks(task, blocks, self.dim), squared)
+        return self._scaled(_in_blocks(task, cut(self.n_stored, self.each, self.dim), self.dim), squared)
 
-    def squares(self, records: Any, weights: Vector, blocks: Blocks) -> Vector:
-        """Sum over transitions of weight * phi_j^2: (dim,)."""
+    def column_sums(self, records: Any, weights: Vector, few: bool) -> tuple[Vector, Vector]:
+        """Sums over transitions of weight * phi_j^2 and of scale * reward * phi_j: (dim,) each.
+
+        Where stored rows are ``few`` beside the transitions, each of them is read once.
+        """
+        if few:
+            factors = np.zeros(self.n_stored), np.zeros(self.n_stored)
+            survey.from_states(records, weights, 0, len(records), *factors)
+            return self.transposed_times(factors[0], squared=True), self.transposed_times(factors[1])
 
         def task(block: tuple[int, int], out: Vector) -> None:
-            products.sparse_squares(*self.arrays, records, weights, *block, out)
+            products.sparse_column_sums(*self.arrays, records, weights, *block, out)
 
-        return self._scaled(_in_blocks(task, blocks, self.dim), squared=True)
+        # Every entry is added to two sums.
+        found = _in_blocks(task, cut(len(records), 2 * self.each, 2 * self.dim), 2 * self.dim)
+        return self._scaled(found[::2].copy(), squared=True), self._scaled(found[1::2].copy())
 
     def sums(
         self,

@@ -1,16 +1,16 @@
-"""Copying features once into the memory that the kernels like: aligned, padded, each row stored once."""
+"""Features copied once into the memory that the kernels like: aligned, padded, each row once; and one look at them."""
 
 from __future__ import annotations
 
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from valuate import _checks, _threads, sparse_tables
-from valuate._kernels import layouts, sums
+from valuate._kernels import layouts, sums, survey
 from valuate.errors import InputError
 
 if TYPE_CHECKING:
@@ -174,36 +174,79 @@ def tidy(table: Any, *, copy: bool = True) -> Any:
     return sparse_tables.csr(values, columns, table.indptr.astype(np.int64, copy=copy), table.shape)
 
 
-def in_range(sizes: sparse_tables.Sizes, dtype: Any) -> bool:
-    """Whether all entries but zeros lie within `RANGE`, and with them the largest of each column."""
-    low, high = RANGE[np.dtype(dtype).itemsize]
-    return low <= sizes.least and sizes.most <= high
+class Survey(NamedTuple):
+    """What one look at all stored rows tells of the columns.
+
+    Attributes
+    ----------
+    peaks : (dim,) array
+        Size of the largest entry of each.
+    squares, rewards : (dim,) array
+        Sums over transitions of weight * phi_j^2 and of weight * ratio * reward * phi_j.
+    finite : bool
+        Whether no entry is NaN or infinite; where some are the rest means nothing.
+    """
+
+    peaks: NDArray[np.float64]
+    squares: NDArray[np.float64]
+    rewards: NDArray[np.float64]
+    finite: bool
 
 
-def require_range(table: Any, dim: int, state: Index) -> NDArray[np.float64]:
+def surveyed(table: Any, dim: int, records: NDArray[Any], shares: NDArray[np.float64]) -> Survey:
+    """Look at a dense table once, on all cores."""
+    n_stored = table.shape[0]
+    factors = np.zeros(n_stored), np.zeros(n_stored)
+    survey.from_states(records, shares, 0, len(records), *factors)
+    blocks = _threads.cut(n_stored, dim, 3 * dim)
+    peaks = np.zeros((len(blocks), dim), table.dtype)
+    sums_ = np.zeros((len(blocks), 2, dim))
+    fine = [True] * len(blocks)
+
+    def look(k: int) -> None:
+        fine[k] = survey.dense_survey(table, *factors, *blocks[k], peaks[k], *sums_[k])
+
+    _threads.run_all([partial(look, k) for k in range(len(blocks))])
+    squares, rewards = sums_.sum(axis=0)
+    return Survey(peaks.max(axis=0).astype(np.float64), squares, rewards, all(fine))
+
+
+def require_range(table: Any, found: Survey, records: NDArray[Any], shares: NDArray[np.float64]) -> None:
     """Refuse columns too large to be squared, or too small in all the rows that are states (next rows may be so).
 
-    What is computed from them would be wrong, or NaN. Returns the peaks of all columns.
+    What is computed from them would be wrong, or NaN.
     """
     low, high = RANGE[table.dtype.itemsize]
-    largest = column_peaks(table, dim)
+    n = len(records)
+    # The mean square, by weights of mean 1, is no larger than the square of the largest entry.
+    if (found.peaks <= high).all() and ((found.squares >= n * low * low) | (found.peaks == 0)).all():
+        return
+    _require_columns(table, found.peaks, records, shares)
+
+
+def require_sizes(table: Any, sizes: sparse_tables.Sizes, records: NDArray[Any], shares: NDArray[np.float64]) -> None:
+    """As `require_range`, of a sparse table: columns are looked at where the sizes of all entries leave a doubt."""
+    low, high = RANGE[table.dtype.itemsize]
+    if sizes.least < low or sizes.most > high:
+        _require_columns(table, column_peaks(table, table.shape[1]), records, shares)
+
+
+def _require_columns(
+    table: Any, peaks: NDArray[np.float64], records: NDArray[Any], shares: NDArray[np.float64]
+) -> None:
+    low, high = RANGE[table.dtype.itemsize]
     used = np.zeros(table.shape[0], bool)
-    used[state] = True
-    # The first states show, nearly always, that no column of a dense table is too small.
-    shown = not _checks.is_sparse(table) and (column_peaks(table[:BLOCK], dim, used[:BLOCK]) >= low).all()
-    if shown and (largest <= high).all():
-        return largest
-    of_states = largest if used.all() else column_peaks(table, dim, used)
-    outside = (largest > high) | ((of_states < low) & (of_states > 0))
+    used[records["state"][shares > 0] if len(shares) else records["state"]] = True
+    of_states = peaks if used.all() else column_peaks(table, len(peaks), used)
+    outside = (peaks > high) | ((of_states < low) & (of_states > 0))
     if outside.any():
         column = int(outside.argmax())
-        size = largest[column] if largest[column] > high else of_states[column]
+        size = peaks[column] if peaks[column] > high else of_states[column]
         wider = " or give the features as float64" if table.dtype.itemsize == 4 else ""
         raise InputError(
             f"features of column {column} are at most {size:.2g} in size, and {low:g} to {high:g} is what can be "
             f"computed with in {table.dtype}. Rescale the column{wider}; its weight changes by the inverse."
         )
-    return largest
 
 
 def column_peaks(table: Any, dim: int, used: Flags | None = None) -> NDArray[np.float64]:
@@ -218,15 +261,15 @@ def column_peaks(table: Any, dim: int, used: Flags | None = None) -> NDArray[np.
     return np.asarray(parts.max(axis=0), dtype=np.float64)
 
 
-def scaled_table(table: Any, units: NDArray[np.float64]) -> Any:
-    """A copy of a table whose columns are multiplied by ``units``, (dim,)."""
+def scaled_table(table: Any, dim: int, units: NDArray[np.float64]) -> Any:
+    """A padded copy of a table whose columns are multiplied by ``units``, (dim,)."""
     units = units.astype(table.dtype)
     if _checks.is_sparse(table):
         out = tidy(table)
         out.data *= units[out.indices]
         return out
-    scaled = layouts.aligned_zeros(table.shape, table.dtype)
-    np.multiply(table[:, : len(units)], units, out=scaled[:, : len(units)])
+    scaled = layouts.aligned_zeros((len(table), layouts.padded(dim, table.dtype)), table.dtype)
+    np.multiply(table[:, :dim], units, out=scaled[:, :dim])
     return scaled
 
 

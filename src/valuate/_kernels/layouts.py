@@ -95,6 +95,11 @@ def _aligned(raw: np.ndarray, n_bytes: int, shape: tuple[int, ...], dtype: Any) 
     return raw[start : start + n_bytes].view(dtype).reshape(shape)
 
 
+def is_aligned(table: np.ndarray) -> bool:
+    """Whether every row of a C-contiguous table begins on a cache line."""
+    return table.ctypes.data % LINE == 0 and table.strides[0] % LINE == 0
+
+
 def padded(width: int, dtype: Any) -> int:
     """The smallest row length, in entries, that holds ``width`` entries and fills whole cache lines."""
     entries = LINE // np.dtype(dtype).itemsize

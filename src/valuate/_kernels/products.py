@@ -45,19 +45,26 @@ def sparse_transposed(indptr, indices, data, first, last, factors, squared, out)
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
-def sparse_squares(indptr, indices, data, records, weights, first, last, out):
-    """Fill ``out`` (dim,) with the sum of weight * phi_j^2 over the transitions ``first`` to ``last``."""
+def sparse_column_sums(indptr, indices, data, records, weights, first, last, out):
+    """Fill ``out`` with sums over the transitions ``first`` to ``last``: weight * phi_j^2, then scale * reward * phi_j.
+
+    The two of a column lie side by side, (2 dim,), so that both are where one is.
+    """
     out[:] = 0.0
     weighted = weights.size > 0
     for t in range(np.uint64(first), np.uint64(last)):
-        state = np.uint64(records[t].state)
+        record = records[t]
         weight = weights[t] if weighted else 1.0
-        for i in range(np.uint64(indptr[state]), np.uint64(indptr[state + np.uint64(1)])):
+        reward = record.scale * record.reward
+        for i in range(np.uint64(indptr[record.state]), np.uint64(indptr[record.state + 1])):
+            j = np.uint64(2) * np.uint64(indices[i])
             if data is None:
-                out[np.uint64(indices[i])] += weight
+                out[j] += weight
+                out[j + np.uint64(1)] += reward
             else:
                 entry = np.float64(data[i])
-                out[np.uint64(indices[i])] += weight * entry * entry
+                out[j] += weight * entry * entry
+                out[j + np.uint64(1)] += reward * entry
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)

@@ -84,6 +84,8 @@ class Run:
         self.row_visits = self.epoch = 0
         self.setup_visits = self.columns.visits
         self.limit = None if request.epochs is not None else round(request.passes * problem.n_rows)
+        #: The same rows in the memory that steps like.
+        self.stepped = self.rows
         #: Rows that stand for all where these would cost too much to look at; None where they do not.
         self.sample: sampling.Sample | None = None
         self.reference: Any = loop.Fixed(1.0 if method.reference is Reference.NOTHING else 0.0)
@@ -185,7 +187,8 @@ class Run:
             self._factor * float(self.method.step_omega),
             self.inner.ridge,
         )
-        self.point = point_for(self.rows, kernel, single=self.method.reference is Reference.ANCHOR)
+        self.stepped = self.rows.for_steps(np.inf if self.limit is None else self.limit)
+        self.point = point_for(self.stepped, kernel, single=self.method.reference is Reference.ANCHOR)
         if self.method.reference is Reference.NOTHING:
             # Without a reference there is no point to be displaced from: the moving point is the whole of it.
             self.point.place(self.theta, self.omega)
@@ -247,7 +250,7 @@ class Run:
             # Where points are averaged or steps decay lies fast, whatever is recorded in between.
             size = min(left, self.spacing - since, CHUNK, self.watch.until_next_point())
             order = self._draw(size)
-            view, local = self.rows.chunk(order)
+            view, local = self.stepped.chunk(order)
             pulled = self.point.advance(view, self.reference, local, order)
             self.row_visits += size
             left, since = left - size, since + size

@@ -94,7 +94,7 @@ class Flexible:
         # Epochs run on columns scaled alike, where a step that suits the largest is not tiny for the others.
         self.units = units(inner, run.problem)
         self.scaled = run.problem if self.units is None else Problem(run.problem.rows.scaled(self.units))
-        self.rows = self.scaled.rows
+        self.rows = self.scaled.rows.for_steps()
         self.inner = self._with_steps(inner)
         self.retries = self.age = self.kept = self.misses = self.grown = 0
         #: Whether the next direction is taken without an epoch.

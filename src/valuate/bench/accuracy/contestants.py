@@ -70,7 +70,7 @@ class Bout:
         """A problem on the same rows that knows nothing yet."""
         rows = self.problem.rows
         assert isinstance(rows, Rows)
-        known = rows.table, rows.dim, rows.records, rows.weights, rows.layout, rows.column_peaks(), rows.total_weight
+        known = rows.table, rows.dim, rows.records, rows.weights, rows.layout, rows.survey(), rows.total_weight
         return Problem(Rows(*known), ridge=self.problem.ridge)
 
 
