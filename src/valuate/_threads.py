@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 from valuate.errors import InputError
 
@@ -35,7 +35,10 @@ def cut(n_rows: int, entries_a_row: int, dim: int) -> list[tuple[int, int]]:
 
 
 def run_all(tasks: Sequence[Callable[[], None]]) -> None:
-    """Call every task, on all cores when there are several; the first error is raised once all have ended."""
+    """Call every task, on all cores when there are several; an error is raised once all threads are done.
+
+    Threads take one task after the other: handed over one by one, small tasks would wait for the handing over.
+    """
     global _pool
     workers = thread_count()
     if len(tasks) == 1 or workers == 1:
@@ -44,5 +47,13 @@ def run_all(tasks: Sequence[Callable[[], None]]) -> None:
         return
     if _pool is None or _pool[:2] != (os.getpid(), workers):
         _pool = (os.getpid(), workers, ThreadPoolExecutor(workers, thread_name_prefix="valuate"))
-    for future in [_pool[2].submit(task) for task in tasks]:
+    left = iter(tasks)
+
+    def work() -> None:
+        for task in left:
+            task()
+
+    futures = [_pool[2].submit(work) for _ in range(min(workers, len(tasks)))]
+    wait(futures)
+    for future in futures:
         future.result()
