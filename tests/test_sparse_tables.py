@@ -75,6 +75,7 @@ def test_views_of_one_matrix_are_used_where_they_lie(n, last_ends, starts, ones)
     rewards = rng.normal(size=n)
     problem = Problem.from_arrays(features, rewards, nexts, discount=DISCOUNT, terminated=ended)
     assert shared(problem.rows.table, table) and problem.rows.n_stored == n + (not last_ends)
+    assert problem.rows.survey() == sparse_tables.survey(table.data) or not ones
     agree(problem, Oracle(dense[:-1], dense[1:], rewards, np.where(ended, 0.0, DISCOUNT)))
 
 

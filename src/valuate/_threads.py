@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 
 from valuate.errors import InputError
 
@@ -54,6 +54,6 @@ def run_all(tasks: Sequence[Callable[[], None]]) -> None:
             task()
 
     futures = [_pool[2].submit(work) for _ in range(min(workers, len(tasks)))]
-    wait(futures)
-    for future in futures:
-        future.result()
+    errors = [future.exception() for future in futures]  # which waits for each
+    for error in filter(None, errors):
+        raise error

@@ -63,7 +63,7 @@ def _from_sparse(features: Any, next_features: Any, *scalars: Any) -> Rows:
         columns = _columns(n, *scalars)
         state = np.arange(n)
         found = sparse_tables.head(whole, n) if columns.ended[-1] else whole
-        return _rows(found.table, dim, state, state + 1, columns, "sparse", found.sizes)
+        return _rows(found.table, dim, state, state + 1, columns, "sparse", sizes=found.sizes)
     first = sparse_tables.read("features", features)
     n, dim = first.table.shape
     columns = _columns(n, *scalars)
@@ -72,7 +72,7 @@ def _from_sparse(features: Any, next_features: Any, *scalars: Any) -> Rows:
         next_features = _blank(next_features, columns.ended)
         second = sparse_tables.read("next_features", next_features, n_rows=n, n_columns=dim)
     found, state, follower = storing.sparse_pairs(first, second, columns.ended)
-    return _rows(found.table, dim, state, follower, columns, "sparse", found.sizes)
+    return _rows(found.table, dim, state, follower, columns, "sparse", sizes=found.sizes)
 
 
 def from_table(

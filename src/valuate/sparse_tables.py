@@ -75,9 +75,10 @@ def quick(value: Any, *, n_rows: int | None = None, n_columns: int | None = None
     if starts[0] != 0 or len(data) != len(columns) or not 0 <= used <= len(data):
         return None
     data, columns = _plain(data[:used]), _plain(columns[:used])
-    if not all(_each(sparse.sound, shape[0], used, starts, columns, shape[1])):
+    found = _each(_look, shape[0], used, starts, columns, shape[1], *_bits(data))
+    if None in found:
         return None
-    sizes = survey(data)
+    sizes = _sizes(data, found)
     if not np.isfinite(sizes.most):
         return None
     return Read(_canonical(csr(data, columns.astype(np.int32, copy=False), starts, shape)), sizes)
@@ -98,16 +99,28 @@ def _canonical(table: Any) -> Any:
 
 def survey(data: NDArray[Any]) -> Sizes:
     """What the entries of a table are; the largest is infinity or NaN where any is."""
-    if not len(data):
-        return Sizes(np.inf, 0.0, np.nan)
+    return _sizes(data, _each(sparse.survey, len(data), len(data), *_bits(data)))
+
+
+def _look(starts: Any, columns: Any, dim: int, bits: Any, mask: Any, first: int, last: int) -> Any:
+    """What `sparse.survey` finds in rows that are sound, None where some are not."""
+    if not sparse.sound(starts, columns, dim, first, last):
+        return None
+    return sparse.survey(bits, mask, starts[first], starts[last])
+
+
+def _bits(data: NDArray[Any]) -> tuple[NDArray[Any], Any]:
+    """Floats as unsigned integers, and the mask of all bits but the sign."""
     kind = np.dtype(f"u{data.dtype.itemsize}")
-    bits = data.view(kind)
-    found = _each(sparse.survey, len(data), len(data), bits, kind.type(np.iinfo(kind).max >> 1))
-    most, least = max(part[0] for part in found), min(part[1] for part in found)
-    sizes = np.array([least, most], dtype=kind)
-    sizes[:1] += kind.type(1)  # back to 0 where nothing but 0 was found
+    return data.view(kind), kind.type(np.iinfo(kind).max >> 1)
+
+
+def _sizes(data: NDArray[Any], found: list[Any]) -> Sizes:
+    """From what `sparse.survey` found in each part of the entries."""
+    sizes = np.array([min(part[1] for part in found), max(part[0] for part in found)], f"u{data.dtype.itemsize}")
+    sizes[:1] += 1  # back to 0 where nothing but 0 was found
     low, high = sizes.view(data.dtype).tolist()
-    alike = not any(part[2] for part in found)
+    alike = len(data) > 0 and not any(part[2] for part in found)
     return Sizes(low if low != 0 else np.inf, high, float(data[0]) if alike else np.nan)
 
 

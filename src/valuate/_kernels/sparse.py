@@ -37,16 +37,15 @@ def survey(bits, mask, first, last):
     Sizes are compared as integers without the sign, which ``mask`` takes away: their order is the same, infinity and
     NaN are larger than all numbers, and 0 less 1 is the largest integer. The smallest comes back less 1.
     """
-    most = bits.dtype.type(bits[first] & mask)
+    most = bits.dtype.type(0)
     least = bits.dtype.type(most - bits.dtype.type(1))
-    differ = bits[first] ^ bits[first]
-    head = bits[0]
+    differ = most ^ most
     for i in range(np.uint64(first), np.uint64(last)):
         entry = bits[i]
         size = bits.dtype.type(entry & mask)
         most = max(most, size)
         least = min(least, bits.dtype.type(size - bits.dtype.type(1)))
-        differ |= entry ^ head
+        differ |= entry ^ bits[0]
     return most, least, differ != 0
 
 
