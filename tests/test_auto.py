@@ -40,6 +40,17 @@ def slow_direct(monkeypatch):
     return set_to
 
 
+@pytest.fixture
+def sampled(monkeypatch):
+    """A machine on which GMRES with a preconditioner is said to take so long; 0 products are tried without before."""
+
+    def set_to(seconds, *, rows=10.0, tried=np.inf):
+        monkeypatch.setattr(costs, "sampled", lambda problem, goal, a_pass: costs.Sampled(seconds, rows))
+        monkeypatch.setattr(method, "TRIED", tried)
+
+    return set_to
+
+
 # ---- the checks of every solver that make sense for one that takes other solvers
 
 
@@ -106,7 +117,7 @@ def test_few_rows_measure_as_well_as_all(monkeypatch, weights):
         point = theta + size * rng.normal(size=100)
         residual = problem.residual(point)
         distance = gauge.fine(residual, point)
-        assert gauge.sampled == 2000
+        assert gauge.sampled == 3000
         exact = np.sqrt(problem.mspbe(point) / floor(problem, point).value) / 0.9
         assert distance == pytest.approx(exact, rel=0.15)
         assert gauge.relative(residual) == pytest.approx(problem.relative_residual(point, exact=True), rel=0.05)
@@ -153,17 +164,19 @@ def test_a_direct_solve_of_a_few_passes_is_taken(slow_direct):
     assert solution.solver == LSTD() and "a pass over the rows" in solution.message
 
 
-def test_a_norm_that_takes_as_long_to_form_is_a_reason_too(slow_direct, monkeypatch):
+def test_a_norm_that_takes_as_long_to_form_is_a_reason_too(slow_direct, sampled, monkeypatch):
     slow_direct(1.0)
+    sampled(0.1)
     monkeypatch.setattr(Gauge, "seconds", lambda self: 2.0)
     assert Auto().solve(trajectory()).require().solver == LSTD()
     monkeypatch.setattr(Gauge, "seconds", lambda self: 0.0)
     assert Auto().solve(trajectory()).require().solver != LSTD()
 
 
-def test_a_slow_race_is_won_by_the_direct_solve(slow_direct, monkeypatch):
+@pytest.mark.parametrize("preconditioned", [False, True])
+def test_a_slow_race_is_won_by_the_direct_solve(slow_direct, sampled, monkeypatch, preconditioned):
     slow_direct(1e-4)
-    monkeypatch.setattr(method, "AT_ONCE", 0.0)
+    sampled(0.0 if preconditioned else 9e-5, rows=4.0, tried=np.inf if preconditioned else 0)
     monkeypatch.setattr(Gauge, "seconds", lambda self: 0.0)
     problem = trajectory(power=2.0, discount=0.999)
     solution = Auto().solve(problem, tolerance=1e-10).require()
@@ -172,10 +185,40 @@ def test_a_slow_race_is_won_by_the_direct_solve(slow_direct, monkeypatch):
     assert solution.row_visits > problem.n_rows and solution.epochs > 1
 
 
-def test_a_preconditioner_from_few_rows_where_there_are_many(slow_direct):
+def test_a_preconditioner_from_some_of_the_rows(slow_direct, sampled):
     slow_direct(1e9)
-    solution = Auto().solve(trajectory(n=20_000, dim=20), tolerance=1e-8).require()
-    assert solution.solver.preconditioner == "subsample" and solution.row_visits <= 20 * 20_000
+    sampled(1.0, rows=20.0)
+    solution = Auto().solve(trajectory(n=20_000), tolerance=1e-8).require()
+    assert solution.solver == GMRES(preconditioner="subsample", rows_a_feature=20.0, memory=solution.solver.memory)
+    assert solution.row_visits <= 25 * 20_000 and "with A of 1,200 rows to precondition it" in solution.message
+
+
+def test_what_is_slow_without_a_preconditioner_gets_one(slow_direct, sampled):
+    """From where it stands."""
+    slow_direct(1e9)
+    sampled(1e-9, tried=0)
+    solution = Auto().solve(trajectory(n=20_000, power=2.0, discount=0.999), tolerance=1e-8).require()
+    assert solution.solver.preconditioner == "subsample"
+    assert (
+        "then GMRES, for GMRES would take" in solution.message and "more without a preconditioner" in solution.message
+    )
+
+
+def test_the_rows_of_a_preconditioner_are_chosen_by_what_they_cost():
+    """Few rows where products are cheap, more where they are dear, all where the goal is far and rows are few."""
+    problem = power_law(n=60_000, dim=200)
+    few, more = (costs.sampled(problem, 1e-6, seconds) for seconds in (1e-5, 10.0))
+    assert 4 <= few.rows_a_feature < more.rows_a_feature and few.seconds < more.seconds
+    loose, tight = (costs.sampled(problem, goal, 0.01) for goal in (0.3, 1e-9))
+    assert loose.rows_a_feature < tight.rows_a_feature and loose.seconds < tight.seconds
+    assert costs.sampled(power_law(n=1000, dim=200), 1e-9, 1.0).rows_a_feature == 5.0
+
+
+def test_heavy_ratios_ask_for_more_rows():
+    plain = power_law(n=60_000, dim=200)
+    ratios = np.random.default_rng(1).choice([0.1, 4.0], 60_000, p=[0.8, 0.2])
+    heavy = power_law(n=60_000, dim=200, ratios=ratios)
+    assert costs.sampled(heavy, 1e-3, 0.01).rows_a_feature > costs.sampled(plain, 1e-3, 0.01).rows_a_feature
 
 
 def test_without_room_an_inconsistent_system_is_called_singular(slow_direct):
@@ -248,8 +291,9 @@ def test_a_callback_stops_it(slow_direct):
     assert len(seen) == 3 and solution.epochs == 3 and "Stopped by the callback" in solution.message
 
 
-def test_a_budget_is_kept(slow_direct):
+def test_a_budget_is_kept(slow_direct, sampled):
     slow_direct(1e9)
+    sampled(1e8, tried=0)
     problem = trajectory(power=2.0, discount=0.999)
     solution = Auto().solve(problem, passes=9, tolerance=1e-12, record="epoch")
     assert solution.status is Status.BUDGET_SPENT and solution.row_visits <= 9 * problem.n_rows
@@ -268,17 +312,21 @@ def test_settings_are_checked():
 
 
 @pytest.mark.parametrize("tolerance", [None, 1e-6])
-@pytest.mark.parametrize("way", ["free", "race", "no room"])
-def test_what_it_says_is_so(monkeypatch, way, tolerance):
+@pytest.mark.parametrize("way", ["free", "race", "preconditioned", "no room"])
+def test_what_it_says_is_so(monkeypatch, sampled, way, tolerance):
     """Problems of all kinds against dense matrices; and again where direct solves lose, or do not fit."""
     if way != "free":
         monkeypatch.setattr(method, "SMALL", 0.0)
         monkeypatch.setattr(method, "AT_ONCE", 0.0)
-    if way == "no room":
-        real = costs.direct
+    if way == "race":
+        monkeypatch.setattr(method, "TRIED", 0)
+    if way in ("no room", "preconditioned"):
+        real, changed = costs.direct, {"fits": False} if way == "no room" else {"seconds": 1e3}
         monkeypatch.setattr(
-            costs, "direct", lambda problem, a_pass: dataclasses.replace(real(problem, a_pass), fits=False)
+            costs, "direct", lambda problem, a_pass: dataclasses.replace(real(problem, a_pass), **changed)
         )
+    if way == "preconditioned":
+        sampled(1.0, rows=6.0)
     for seed in range(0, 78):
         given = honest.draw(seed, 120)
         solution = Auto().solve(given.problem(), seed=seed, tolerance=tolerance)
@@ -291,18 +339,19 @@ def test_what_it_says_is_so(monkeypatch, way, tolerance):
 # ---- what a budget, a tolerance and odd rewards ask for
 
 
-def power_law(n=20_000, dim=300):
+def power_law(n=20_000, dim=300, **options):
     rng = np.random.default_rng(0)
     turn, sizes = np.linalg.qr(rng.normal(size=(dim, dim)))[0], np.logspace(0, -2, dim)
     phi = (rng.normal(size=(n, dim)) * sizes) @ turn
     following = 0.9 * phi + 0.4 * (rng.normal(size=(n, dim)) * sizes) @ turn
-    return Problem.from_arrays(phi, phi @ rng.normal(size=dim) + rng.normal(size=n), following, discount=0.95)
+    rewards = phi @ rng.normal(size=dim) + rng.normal(size=n)
+    return Problem.from_arrays(phi, rewards, following, discount=0.95, **options)
 
 
-def test_the_last_pass_of_a_budget_is_kept_for_a_direct_solve(monkeypatch):
+def test_the_last_pass_of_a_budget_is_kept_for_a_direct_solve(slow_direct, sampled):
     """More passes give no worse answer."""
-    monkeypatch.setattr(method, "SMALL", 0.0)
-    monkeypatch.setattr(method, "AT_ONCE", 0.0)
+    slow_direct(50.0)
+    sampled(100.0, tried=0)
     for passes in (8, 10, 14):
         solution = Auto().solve(power_law(), passes=passes, tolerance=1e-9)
         assert solution.status is Status.CONVERGED and solution.passes <= passes

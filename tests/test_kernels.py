@@ -223,6 +223,7 @@ def test_results_do_not_depend_on_threads(layout, monkeypatch):
         return blocks
 
     monkeypatch.setattr("valuate.rows.cut", cut)
+    monkeypatch.setattr(_threads, "ENTRIES_A_BLOCK", 1 << 19)
 
     def everything():
         return [

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from valuate.errors import InputError
 
-#: A block is worth a thread's attention from this many entries on (about a third of a millisecond).
-ENTRIES_A_BLOCK = 1 << 19
+#: A block is worth a thread's attention from this many entries on (a few tenths of a millisecond).
+ENTRIES_A_BLOCK = 1 << 20
 MOST_BLOCKS = 64
 
 _pool: tuple[int, int, ThreadPoolExecutor] | None = None
@@ -35,25 +35,27 @@ def cut(n_rows: int, entries_a_row: int, dim: int) -> list[tuple[int, int]]:
 
 
 def run_all(tasks: Sequence[Callable[[], None]]) -> None:
-    """Call every task, on all cores when there are several; an error is raised once all threads are done.
+    """Call every task, on all cores when there are several; an error is raised once all have ended.
 
-    Threads take one task after the other: handed over one by one, small tasks would wait for the handing over.
+    Whoever calls takes part, so that little work is not held up by waking threads.
     """
     global _pool
-    workers = thread_count()
-    if len(tasks) == 1 or workers == 1:
+    workers = min(thread_count(), len(tasks))
+    if workers <= 1:
         for task in tasks:
             task()
         return
-    if _pool is None or _pool[:2] != (os.getpid(), workers):
-        _pool = (os.getpid(), workers, ThreadPoolExecutor(workers, thread_name_prefix="valuate"))
+    if _pool is None or _pool[:2] != (os.getpid(), thread_count()):
+        _pool = (os.getpid(), thread_count(), ThreadPoolExecutor(thread_count(), thread_name_prefix="valuate"))
     left = iter(tasks)
 
     def work() -> None:
         for task in left:
             task()
 
-    futures = [_pool[2].submit(work) for _ in range(min(workers, len(tasks)))]
-    errors = [future.exception() for future in futures]  # which waits for each
-    for error in filter(None, errors):
-        raise error
+    helpers = [_pool[2].submit(work) for _ in range(workers - 1)]
+    try:
+        work()
+    finally:
+        for helper in helpers:
+            helper.result()

@@ -1,4 +1,4 @@
-"""Blocks of rows side by side in float64, made on all cores, so that sums of outer products are matrix products."""
+"""Blocks of rows side by side, made on all cores, so that sums of outer products are matrix products."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Vector = NDArray[np.float64]
-    Matrix = NDArray[np.float64]
+    Matrix = NDArray[Any]
 
 #: Entries of a block: small enough for the cache that the cores share ...
 ENTRIES = 1 << 19
@@ -46,8 +46,22 @@ def blocks(n_rows: int, dim: int) -> list[tuple[int, int]]:
     return [(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]
 
 
+class Units(NamedTuple):
+    """A unit a column, (dim,) each, for the left and the right matrix."""
+
+    left: Vector
+    right: Vector
+
+
 def pairs(
-    table: Any, dim: int, records: Any, factors: Callable[[int, int], Factors]
+    table: Any,
+    dim: int,
+    records: Any,
+    factors: Callable[[int, int], Factors],
+    units: Units | None = None,
+    kind: type[np.floating[Any]] = np.float64,
+    *,
+    may_share: bool = False,
 ) -> Iterator[tuple[int, int, Matrix, Matrix]]:
     """For each block its first and last row, and the matrices left and right, (m, dim), that the next block reuses.
 
@@ -57,31 +71,55 @@ def pairs(
     records : (n,) array of `layouts.RECORD`
     factors : callable
         The factors of the rows from the first to the last of a block.
+    units : Units, optional
+        What columns are multiplied by.
+    kind : type
+        Of the entries of the matrices.
+    may_share : bool
+        Where left is a part of the table as it lies, it may be that part, to which nobody may write.
     """
     cuts = blocks(len(records), dim)
-    buffers = np.empty((2, cuts[0][1], dim))
+    buffers: list[Any] = [None, np.empty((cuts[0][1], dim), kind)]
+    as_it_lies = may_share and units is None and table.dtype == kind and table.shape[1] == dim
+    on_columns = (None, None) if units is None else tuple(units)
     for first, last in cuts:
-        left, right = buffers[:, : last - first]
         given = [np.ascontiguousarray(part, dtype=np.float64) for part in factors(first, last)]
+        right, left = buffers[1][: last - first], None
+        states = records["state"][first:last]
+        shared = as_it_lies and bool((given[0] == 1.0).all()) and bool((np.diff(states) == 1).all())
+        if not shared:
+            if buffers[0] is None:
+                buffers[0] = np.empty_like(buffers[1])
+            left = buffers[0][: last - first]
         run_all(
             [
-                partial(gather.pair_rows, table, records, first, begin, end, *given, left, right)
+                partial(gather.pair_rows, table, records, first, begin, end, *given, *on_columns, left, right)
                 for begin, end in _parts(last - first, dim)
             ]
         )
-        yield first, last, left, right
+        yield first, last, table[states[0] : states[0] + last - first] if left is None else left, right
 
 
-def scaled(table: Any, dim: int, factors: Vector) -> Iterator[Matrix]:
-    """Blocks of the table's rows, each times its factor: (m, dim), reused by the next block."""
+def scaled(
+    table: Any,
+    dim: int,
+    factors: Vector,
+    places: Any = None,
+    units: Vector | None = None,
+    kind: type[np.floating[Any]] = np.float64,
+) -> Iterator[Matrix]:
+    """Blocks of rows of the table, each times its factor, a column its unit: (m, dim), reused by the next block.
+
+    The rows at ``places``, or all in order.
+    """
     cuts = blocks(len(factors), dim)
-    buffer = np.empty((cuts[0][1], dim))
+    buffer = np.empty((cuts[0][1], dim), kind)
     for first, last in cuts:
         part = np.ascontiguousarray(factors[first:last], dtype=np.float64)
         out = buffer[: last - first]
         run_all(
             [
-                partial(gather.scaled_rows, table, first, begin, end, part, out)
+                partial(gather.scaled_rows, table, places, first, begin, end, part, units, out)
                 for begin, end in _parts(last - first, dim)
             ]
         )
@@ -104,14 +142,15 @@ def add_traces(rows: Matrix, keep: Vector, carry: Vector) -> None:
 
 
 def add_product(out: Matrix, left: Matrix, right: Matrix) -> Matrix:
-    """``out`` + left' right, written to ``out``: (dim, dim), C-contiguous."""
-    total = la.blas.dgemm(1.0, right.T, left.T, beta=1.0, c=out.T, trans_b=True, overwrite_c=True)
-    return np.asarray(total.T)
+    """``out`` + left' right, written to ``out``: (dim, dim), C-contiguous; all float64 or all float32."""
+    multiply = la.blas.sgemm if out.dtype == np.float32 else la.blas.dgemm
+    return np.asarray(multiply(1.0, right.T, left.T, beta=1.0, c=out.T, trans_b=True, overwrite_c=True).T)
 
 
 def add_square(upper: Matrix, rows: Matrix) -> Matrix:
     """``upper`` + rows' rows in the upper triangle, written to ``upper``: (dim, dim), Fortran-contiguous."""
-    return np.asarray(la.blas.dsyrk(1.0, rows.T, beta=1.0, c=upper, overwrite_c=True))
+    multiply = la.blas.ssyrk if upper.dtype == np.float32 else la.blas.dsyrk
+    return np.asarray(multiply(1.0, rows.T, beta=1.0, c=upper, overwrite_c=True))
 
 
 def mirrored(upper: Matrix) -> Matrix:

@@ -16,7 +16,7 @@ Four ways, tried in this order:
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.linalg as la
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 MOST_DIM = 4096
 #: Smallest reciprocal condition number of the scaled C for which its Cholesky factor is trusted.
 TRUSTED = 1e-8
+#: The same by bytes an entry where the norm need be known to some percent only.
+ROUGHLY = {4: 1e-7, 8: 1e-12}
 #: Operations of a QR of the rows above which sparse rows are not filled up for it.
 COSTLY = 2e12
 #: Random combinations of what is taken for dependent that are looked at in the rows, and the length of their images, as
@@ -63,13 +65,22 @@ class Metric:
     ) -> None:
         self.factor, self.order, self.scale, self.squared = factor, order, scale, squared
         self.rank = len(factor)
+        self.ordered = bool((np.diff(order) == 1).all())
 
     def whiten(self, g: NDArray[np.float64]) -> NDArray[np.float64]:
         """K g with K'K = C^+ on the range of C: (rank,) or, for the columns of a matrix, (rank, k)."""
-        scaled = (g.T * self.scale).T[self.order[: self.rank]]
+        scaled = (g.T * self.scale).T
+        if self.rank < len(scaled) or not self.ordered:
+            scaled = scaled[self.order[: self.rank]]
         if not self.rank:
             return scaled
-        return np.asarray(la.solve_triangular(self.factor, scaled, trans="T", check_finite=False))
+        unit = 1.0
+        if self.factor.dtype == np.float32:  # whose range is smaller, too
+            unit = float(np.abs(scaled).max()) or 1.0
+            scaled = (scaled / unit).astype(np.float32)
+        solve = la.get_lapack_funcs("trtrs", dtype=self.factor.dtype)
+        found, _ = solve(self.factor, scaled, trans=1)
+        return np.asarray(found, dtype=np.float64) * unit
 
     def square(self, g: Vector) -> float:
         """g' C^+ g, infinite where float64 does not hold it."""
@@ -104,6 +115,20 @@ class Metric:
 def unit_scale(diagonal: Vector) -> Vector:
     """diagonal^-1/2, and 0 where a column is zero."""
     return np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1)), 0.0)
+
+
+def from_scaled(upper: NDArray[Any], scale: Vector) -> Metric | None:
+    """The metric to some percent, from the upper triangle of C times ``scale``, diag(C)^-1/2, on both sides; or None.
+
+    The matrix is 0 below, and overwritten. The factor is float32 where that is.
+    """
+    sizes = np.abs(upper)
+    size = (sizes.sum(axis=0) + sizes.sum(axis=1) - np.diagonal(sizes)).max()
+    potrf, pocon = la.get_lapack_funcs(("potrf", "pocon"), dtype=upper.dtype)
+    factor, info = potrf(upper, overwrite_a=True, clean=False)
+    if info != 0 or not pocon(factor, size)[0] > ROUGHLY[upper.dtype.itemsize]:
+        return None
+    return Metric(factor, np.arange(len(scale)), scale)
 
 
 def from_matrix(c: NDArray[np.float64]) -> Metric | None:

@@ -99,7 +99,35 @@ def _add_outer(kernel: Any, *given: Any, out: Matrix) -> None:
     run_all([partial(kernel, *given, part, parts, out) for part in range(parts)])
 
 
-def _pairs(rows: Rows) -> Iterator[tuple[int, int, Matrix, Matrix]]:
+def scaled_cross(rows: Rows, units: gathering.Units, kind: type[np.floating[Any]]) -> Any:
+    """A without ridge, its rows times the left units and its columns times the right: (dim, dim) of this type."""
+    if rows.is_sparse or 2 * rows.n_stored <= rows.n_rows:
+        out = cross(rows)
+        out *= units.left[:, None] / rows.n_rows
+        out *= units.right
+        return out.astype(kind, copy=False)
+    units = units._replace(left=units.left / rows.n_rows)
+    out = np.zeros((rows.dim, rows.dim), kind)
+    for _, _, left, right in _pairs(rows, units, kind):
+        out = gathering.add_product(out, left, right)
+    return out
+
+
+def scaled_gram(
+    rows: Rows, order: NDArray[np.int32], units: NDArray[np.float64], kind: type[np.floating[Any]]
+) -> Matrix:
+    """C of the rows of ``order`` without ridge, rows and columns times units: (dim, dim), its upper triangle set."""
+    weights = rows.weights[order] if len(rows.weights) else np.ones(len(order))
+    places, factors = rows.records["state"][order], np.sqrt(weights / len(order))
+    out = np.zeros((rows.dim, rows.dim), kind, order="F")
+    for block in rows.scaled_blocks(factors, places, units, kind):
+        out = gathering.add_square(out, block)
+    return out
+
+
+def _pairs(
+    rows: Rows, units: gathering.Units | None = None, kind: type[np.floating[Any]] = np.float64
+) -> Iterator[tuple[int, int, Matrix, Matrix]]:
     """Blocks L = root(w) phi and R = scale delta / root(w): n A is the sum of L'R and n C that of L'L."""
 
     def factors(first: int, last: int) -> gathering.Factors:
@@ -110,7 +138,7 @@ def _pairs(rows: Rows) -> Iterator[tuple[int, int, Matrix, Matrix]]:
             scale = scale / np.where(on_left > 0, on_left, 1.0)
         return gathering.Factors(on_left, scale, scale * part["discount"])
 
-    return gathering.pairs(rows.table, rows.dim, rows.records, factors)
+    return gathering.pairs(rows.table, rows.dim, rows.records, factors, units, kind, may_share=True)
 
 
 def _cross_through_states(rows: Rows) -> Matrix:

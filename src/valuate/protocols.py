@@ -153,6 +153,15 @@ class RowSource(SumsOverRows, RowsByChunk, Protocol):
     def stored_at(self, places: NDArray[np.intp]) -> Matrix:
         """The stored rows at these places, dense: (k, dim)."""
 
+    def scaled_cross(self, left: Vector, right: Vector, order: Order | None, kind: Any) -> Any:
+        """A of the rows of ``order``, or all, times units from the left and the right: (dim, dim) of this type."""
+
+    def scaled_gram(self, order: Order, units: Vector, kind: Any) -> Any:
+        """C of the rows of ``order``, times units on both sides: (dim, dim) of this type, its upper triangle."""
+
+    def stretches(self, size: int, rng: np.random.Generator) -> Order:
+        """About ``size`` rows in stretches of the log."""
+
     def at(self, order: Order) -> tuple[Any, Any, Any, Vector | None]:
         """Some rows: features and next features, (k, dim), dense or CSR; records; weights, None where all are 1."""
 

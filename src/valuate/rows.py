@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from valuate import moments, sparse_products, sparse_tables, storing, traces
+from valuate import gathering, moments, sparse_products, sparse_tables, storing, traces
 from valuate._kernels import layouts, scalars, sums
 from valuate._threads import cut, run_all
 from valuate.protocols import Scalars
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 GATHERED = 4096
 #: Records read at a time.
 COUNTED = 1 << 20
+#: Rows of a stretch of the log. Where the next row is the next state, A of a stretch is nearer to that of the log than
+#: A of as many rows at random; from some dozens on it makes no difference how long it is.
+STRETCH = 128
+#: Stretches at least.
+FEWEST = 16
 #: Stored rows are few, and sums go through them, when there are at least this many transitions for each.
 FEW = 4
 
@@ -246,6 +251,28 @@ class Rows:
         """Both, from one pass over the rows where that saves work."""
         return moments.cross_and_gram(self)
 
+    def scaled_cross(
+        self, left: Vector, right: Vector, order: NDArray[np.int32] | None, kind: type[np.floating[Any]]
+    ) -> Any:
+        """A of the rows of ``order``, or all, times units from the left and the right: (dim, dim) of this type."""
+        return moments.scaled_cross(self if order is None else self.part(order), gathering.Units(left, right), kind)
+
+    def scaled_gram(self, order: NDArray[np.int32], units: Vector, kind: type[np.floating[Any]]) -> Any:
+        """C of the rows of ``order``, times units on both sides: (dim, dim) of this type, its upper triangle."""
+        return moments.scaled_gram(self, order, units, kind)
+
+    def scaled_blocks(
+        self, factors: Vector, places: Any, units: Vector, kind: type[np.floating[Any]]
+    ) -> Iterator[NDArray[Any]]:
+        """Blocks of stored rows, dense, each times its factor, and every column times its unit."""
+        if not self.is_sparse:
+            yield from gathering.scaled(self.table, self.dim, factors, places, units, kind)
+            return
+        for first in range(0, len(places), GATHERED):
+            part = slice(first, first + GATHERED)
+            block = storing.some_rows(self.table, places[part]).toarray()
+            yield (block * factors[part, None] * units).astype(kind, copy=False)
+
     def traced(self, starts: NDArray[np.bool_], decay: float, ratio_on: str) -> traces.Traced:
         """The sums of LSTD(lambda); see `traces.traced`."""
         return traces.traced(self, starts, decay, ratio_on)
@@ -370,6 +397,15 @@ class Rows:
         records = self.records[order]
         phi, following = (self.taken(records[name]) for name in ("state", "next"))
         return phi, following, records, self.weights[order] if len(self.weights) else None
+
+    def stretches(self, size: int, rng: np.random.Generator) -> NDArray[np.int32]:
+        """About ``size`` rows in stretches of the log, which begin at random, one in each of as many equal parts."""
+        length = max(1, min(STRETCH, size // FEWEST))
+        count = max(1, round(size / length)) if size < self.n_rows else 1
+        edges = np.linspace(0, self.n_rows, count + 1).astype(np.int64)
+        length = min(-(-size // count), int(np.diff(edges).min()))
+        starts = edges[:-1] + (rng.random(count) * (np.diff(edges) - length + 1)).astype(np.int64)
+        return np.asarray((starts[:, None] + np.arange(length)).reshape(-1), dtype=np.int32)
 
     def subset(self, size: int, rng: np.random.Generator) -> NDArray[np.int32]:
         """A uniformly random set of ``size`` rows, in increasing order, without anything of size 8 n."""

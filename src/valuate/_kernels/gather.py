@@ -7,30 +7,40 @@ from valuate._kernels.layouts import FASTMATH
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
-def pair_rows(table, records, first, begin, end, on_left, on_state, on_next, left, right):
+def pair_rows(table, records, first, begin, end, on_left, on_state, on_next, left_units, right_units, left, right):
     """Fill rows ``begin`` to ``end`` of two matrices for the records from ``first`` on.
 
-    ``left`` takes on_left * phi and ``right`` takes on_state * phi - on_next * phi', with a factor a row.
+    ``left`` takes on_left * phi and ``right`` takes on_state * phi - on_next * phi', with a factor a row, and, where
+    these are not None, a unit a column. A ``left`` that is None is not filled.
     """
-    width = np.uint64(left.shape[1])
+    width = np.uint64(right.shape[1])
     for k in range(np.uint64(begin), np.uint64(end)):
         record = records[np.uint64(first) + k]
         p, q = np.uint64(record.state), np.uint64(record.next)
         a, f, g = on_left[k], on_state[k], on_next[k]
         for j in range(width):
             phi = np.float64(table[p, j])
-            left[k, j] = a * phi
-            right[k, j] = f * phi - g * np.float64(table[q, j])
+            across = f * phi - g * np.float64(table[q, j])
+            if left is not None:
+                left[k, j] = a * phi * left_units[j] if left_units is not None else a * phi
+            right[k, j] = across * right_units[j] if right_units is not None else across
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
-def scaled_rows(table, first, begin, end, factors, out):
-    """Fill rows ``begin`` to ``end`` of ``out`` with the table's rows from ``first`` on, each times its factor."""
+def scaled_rows(table, places, first, begin, end, factors, units, out):
+    """Fill rows ``begin`` to ``end`` of ``out`` with rows of the table, each times its factor, a column its unit.
+
+    The rows from ``first`` on of ``places``, or of the table itself where that is None; ``units`` may be None.
+    """
     width = np.uint64(out.shape[1])
     for k in range(np.uint64(begin), np.uint64(end)):
+        place = np.uint64(first) + k
+        if places is not None:
+            place = np.uint64(places[place])
         factor = factors[k]
         for j in range(width):
-            out[k, j] = factor * np.float64(table[np.uint64(first) + k, j])
+            entry = factor * np.float64(table[place, j])
+            out[k, j] = entry * units[j] if units is not None else entry
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)

@@ -28,13 +28,16 @@ ROOM = 32
 class Arnoldi:
     """GMRES (Saad and Schultz 1986) with the preconditioner on the right, so that the residual stays the true one.
 
+    What the preconditioner makes of the basis is kept beside it (Saad 1993), so that its rounding, in float32 say, does
+    no harm.
+
     Parameters
     ----------
     system : Scaled
     most : int
         Columns of the basis after which it starts anew.
     invert : callable, optional
-        The preconditioner, a fixed linear map: the basis alone is kept.
+        The preconditioner.
     """
 
     def __init__(self, system: Scaled, most: int, invert: Callable[[Vector], Vector] | None) -> None:
@@ -42,6 +45,8 @@ class Arnoldi:
         dim = system.problem.dim
         room = min(ROOM, most)
         self.basis = np.empty((room + 1, dim))
+        #: The directions that weights are of: the basis itself without a preconditioner.
+        self.moves = self.basis if invert is None else np.empty((room, dim))
         #: The product of all rotations, and the triangle that they make of the coefficients.
         self.rotation, self.triangle = np.empty((room + 1, room + 1)), np.empty((room, room))
         self.count, self.first, self.gap = 0, 0.0, 0.0
@@ -67,7 +72,9 @@ class Arnoldi:
         k = self.count
         if k == len(self.triangle):
             self._grow()
-        image = self.system.times(self._moved(self.basis[k]))
+        if self.invert is not None:
+            self.moves[k] = self.invert(self.basis[k])
+        image = self.system.times(self.moves[k])
         before = float(la.norm(image))
         known = self.basis[: k + 1]
         factors = known @ image
@@ -98,7 +105,14 @@ class Arnoldi:
             fewer, size = self._weights(k)
             if size < total:
                 weights, total = fewer, size
-        return np.asarray(self.base + self.system.right * self._moved(weights @ self.basis[: len(weights)]))
+        return np.asarray(self.base + self.system.right * (weights @ self.moves[: len(weights)]))
+
+    def rounding(self) -> float:
+        """See `Process`: a unit in the last place of each product, at the most that the scaled A makes of a vector."""
+        k = self.count
+        weights = np.abs(self._weights(k)[0])
+        sizes = la.norm(self.moves[:k], axis=1) if self.invert is not None else 1.0
+        return float(np.finfo(float).eps * 2 * len(self.base) * np.sum(weights * sizes))
 
     def left_over(self) -> Vector:
         """See `Process`."""
@@ -112,9 +126,6 @@ class Arnoldi:
         weights = np.asarray(sla.solve_triangular(self.triangle[:k, :k], rhs, check_finite=False))
         size = self.gaps[k] + np.finfo(float).eps * self.system.largest * float(la.norm(weights))
         return weights, size if np.isfinite(size) else np.inf
-
-    def _moved(self, x: Vector) -> Vector:
-        return x if self.invert is None else self.invert(x)
 
     def _rotate(self, column: Vector, below: float, last: float) -> None:
         """Take in the column (its entry below the triangle rotated away)."""
@@ -134,11 +145,13 @@ class Arnoldi:
 
     def _grow(self) -> None:
         room = min(2 * len(self.triangle), self.most)
-        for name, shape in (
-            ("basis", (room + 1, self.basis.shape[1])),
-            ("rotation", (room + 1, room + 1)),
-            ("triangle", (room, room)),
-        ):
+        dim = self.basis.shape[1]
+        shapes = {"basis": (room + 1, dim), "rotation": (room + 1, room + 1), "triangle": (room, room)}
+        if self.invert is not None:
+            shapes["moves"] = room, dim
+        for name, shape in shapes.items():
             old, new = getattr(self, name), np.empty(shape)
             new[: old.shape[0], : old.shape[1]] = old
             setattr(self, name, new)
+        if self.invert is None:
+            self.moves = self.basis

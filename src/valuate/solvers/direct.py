@@ -47,7 +47,7 @@ SWALLOWED = 1e-5
 #: Rows whose size tells what rounding does to a sum over all.
 SAMPLE = 64
 #: Multiply-adds (stored rows * dim^2) up to which C is formed beside A where nobody asked for its norm.
-CHEAP = 2e8
+CHEAP = 1e7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -33,6 +33,8 @@ class Ending(Observer):
         self.asked = self.request.tolerance
         #: The last point that was checked, and its relative residual.
         self.judged: tuple[Vector, float] | None = None
+        #: Where somebody else goes on, and the relative residual as it was carried along: not worth a look.
+        self.left_at: tuple[Vector, float] | None = None
 
     def begin(self) -> Status | None:
         """Look at the starting point."""
@@ -49,6 +51,8 @@ class Ending(Observer):
         seconds, run = self.clock.seconds, self.run
         if ended is Status.CONVERGED and self.judged is not None:
             theta, self.residual = self.judged
+        elif self.left_at is not None:
+            theta, self.residual = self.left_at
         else:
             theta = self._measured_best()
             if run.met(self.residual):

@@ -144,6 +144,10 @@ class Flexible:
         """See `Process`."""
         return self.residual
 
+    def rounding(self) -> float:
+        """See `Process`."""
+        return np.inf
+
     def _judge(self, own: float, share: float) -> None:
         """Smaller steps where epochs make the residual longer by themselves and help little."""
         self.grown = self.grown + 1 if own > GREW and share > LITTLE else 0

@@ -61,6 +61,9 @@ class Process(Protocol):
     def left_over(self) -> Vector:
         """The residual of the best point as it is carried along, times diag(C)^-1/2: (dim,)."""
 
+    def rounding(self) -> float:
+        """The most by which the residual that is carried along may differ from that of the rows; infinite: unknown."""
+
 
 class Judge(Protocol):
     """Somebody who looks at a run after each iteration and may end it."""

@@ -10,7 +10,7 @@ from valuate import _checks
 from valuate.errors import InputError
 from valuate.solvers.arnoldi import Arnoldi
 from valuate.solvers.iterating import Iteration, Iterative, Process
-from valuate.solvers.preconditioning import from_subsample
+from valuate.solvers.preconditioning import ROWS_A_FEATURE, from_subsample
 from valuate.solvers.shortterm import Bidiagonal, Stabilised
 
 if TYPE_CHECKING:
@@ -38,20 +38,27 @@ class GMRES(Iterative):
     memory : float
         Megabytes for the vectors that are kept; `restart` is lowered where they would not fit.
     preconditioner : {"diagonal", "subsample"}
-        diag(C)^-1/2 on both sides; or, within it, also the inverse of A from 40 rows a feature, which is drawn by the
-        seed and costs 40 dim setup visits and a dim x dim matrix. Where there are fewer rows, or more than 4096
-        features, it is left out and the message says so.
+        diag(C)^-1/2 on both sides; or, within it, also the inverse of A from some of the rows, which are drawn by the
+        seed in stretches of the log, count as setup visits and cost a dim x dim matrix. It is held in float32 where A
+        is far enough from singular. With more than 4096 features, or where A of these rows is singular, it is left out
+        and the message says so.
+    rows_a_feature : float
+        Rows for each feature that the preconditioner is made from; all rows where there are no more. The more of them
+        the fewer products follow: 10 are a good start, below 4 it does harm.
     """
 
     restart: int | None = None
     memory: float = 1024.0
     preconditioner: str = "diagonal"
+    rows_a_feature: float = ROWS_A_FEATURE
     advice: ClassVar[str] = "Use LSMR, which needs no regular A, LSTD, or a small ridge."
 
     def __post_init__(self) -> None:
         if self.restart is not None:
             object.__setattr__(self, "restart", _checks.whole("restart", self.restart, low=1))
         object.__setattr__(self, "memory", _checks.number("memory", self.memory, above=0.0))
+        rows = _checks.number("rows_a_feature", self.rows_a_feature, above=0.0)
+        object.__setattr__(self, "rows_a_feature", rows)
         if self.preconditioner not in PRECONDITIONERS:
             words = " or ".join(f'"{word}"' for word in PRECONDITIONERS)
             raise InputError(f"preconditioner must be {words}, not {self.preconditioner!r}.")
@@ -61,11 +68,12 @@ class GMRES(Iterative):
         assert run.system is not None
         invert: Callable[[Vector], Vector] | None = None
         if self.preconditioner == "subsample":
-            invert, visits, note = from_subsample(run.problem, run.system, run.rng)
+            invert, visits, note = from_subsample(run.problem, run.system, run.rng, self.rows_a_feature)
             run.setup_visits += visits
             if note:
                 run.notes.append(note)
-        fitting = self.fitting(run.problem.dim)
+        # With a preconditioner two vectors are kept an iteration.
+        fitting = self.fitting(run.problem.dim * (1 if invert is None else 2))
         most = min(run.problem.dim, fitting if self.restart is None else min(self.restart, fitting))
         if most == fitting < min(run.problem.dim, self.restart or run.problem.dim):
             run.notes.append(f"It started anew every {most} iterations, to stay within {self.memory:g} megabytes.")

@@ -81,6 +81,10 @@ class Stabilised:
         """See `Process`."""
         return self.lowest
 
+    def rounding(self) -> float:
+        """See `Process`."""
+        return np.inf
+
     def _keep(self, residual: Vector) -> bool:
         """Take note of a point; whether one can go on from it."""
         size = float(la.norm(residual))
@@ -143,6 +147,10 @@ class Bidiagonal:
     def left_over(self) -> Vector:
         """See `Process`."""
         return self.residual
+
+    def rounding(self) -> float:
+        """See `Process`."""
+        return np.inf
 
     def _set_out(self) -> bool:
         self.u = self.residual / self.beta

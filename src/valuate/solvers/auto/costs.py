@@ -1,12 +1,13 @@
-"""What solving directly would cost on this machine: counted, and calibrated by a few milliseconds of work."""
+"""What ways to solve would cost on this machine: counted, and calibrated by a few milliseconds of work."""
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import scipy.linalg as la
@@ -16,6 +17,8 @@ from valuate import moments
 if TYPE_CHECKING:
     from valuate.problem import Problem
 
+Kind: TypeAlias = type[np.floating[Any]]
+
 #: Rows and most columns of the product that is timed.
 ROWS, WIDTH = 1024, 512
 #: Columns of the larger product; the speed of factoring is that.
@@ -24,8 +27,22 @@ CUBE = 512
 PAIR, COUNT = 2.5e-9, 8e-9
 #: Matrices of dim x dim that a direct solve holds at a time, and the share of the free memory that they may take.
 MATRICES, SHARE = 4, 0.6
+#: Bytes that are there in any case.
+SMALL = 1e8
 #: What a direct solve costs at least, whatever the size.
 LEAST = 2e-4
+#: An iteration of GMRES with A of m rows as preconditioner leaves this times sqrt(dim / m) of the residual, off-policy
+#: sqrt(dim / effective rows). Measured on slow trajectories of 1,000 and 2,000 features, on- and off-policy.
+LEAVES = 1.4
+#: Rows a feature that are thought of; where less than `HELPS` of the residual goes in an iteration it is no help.
+SAMPLES = (4.0, 5.0, 6.0, 8.0, 10.0, 14.0, 20.0, 28.0, 40.0)
+HELPS = 0.72
+#: Iterations at least; and what is left by one with A of all rows, whose factors are float32.
+FEWEST, WITH_ALL = 2, 1e-3
+#: Seconds for each entry of a factor that a vector is solved with, twice.
+ENTRY = 2.5e-10
+#: Entries on which a pass is timed.
+TIMED = 6_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +79,66 @@ def direct(problem: Problem, a_pass: float) -> Direct:
         forming, seconds, a_pass = 0.0, 0.0, 0.0
     # Twice a pass for filling the blocks, once to look at the residual.
     seconds += 3 * a_pass + factoring / _speed(CUBE) + LEAST
-    return Direct(seconds, room, room <= SHARE * free_memory(), forming + factoring)
+    return Direct(seconds, room, room <= SMALL or room <= SHARE * free_memory(), forming + factoring)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """GMRES with A of some of the rows as preconditioner, predicted.
+
+    Attributes
+    ----------
+    seconds : float
+    rows_a_feature : float
+    """
+
+    seconds: float
+    rows_a_feature: float
+
+
+def sampled(problem: Problem, goal: float, a_pass: float) -> Sampled:
+    """The number of rows with which a relative residual of ``goal`` would be there first."""
+    dim, n = problem.dim, problem.n_rows
+    _, forming = _forming(problem, np.float32)
+    mean, square = (total / n for total in problem.rows.ratio_sums())
+    spread = square / mean**2 if mean > 0 else 1.0
+    once = (2 / 3) * float(dim) ** 3 / _speed(CUBE, np.float32) + LEAST
+    each = a_pass + ENTRY * dim * dim
+    wanted = -math.log(min(max(goal, 1e-15), 0.5))
+    found = Sampled(forming + 2 * a_pass + once + max(FEWEST, math.ceil(wanted / -math.log(WITH_ALL))) * each, n / dim)
+    for rows in SAMPLES:
+        leaves, share = LEAVES * math.sqrt(spread / rows), rows * dim / n
+        if leaves < HELPS and share < 1:
+            count = max(FEWEST, math.ceil(wanted / -math.log(leaves)))
+            seconds = share * (forming + 2 * a_pass) + once + count * each
+            if seconds < found.seconds:
+                found = Sampled(seconds, rows)
+    return found
+
+
+def a_pass(problem: Problem) -> float:
+    """Seconds of a product with A, by a part of the rows where there are many."""
+    rows, x = problem.rows, problem.b
+    part = max(1, int(problem.n_rows * TIMED / max(1, problem.n_rows * rows.entries)))
+    whole = part >= problem.n_rows or 2 * rows.n_stored <= problem.n_rows
+    order = None if whole else np.arange(part, dtype=np.int32)
+    best = np.inf
+    for _ in range(2 if whole and problem.n_rows * rows.entries < TIMED else 1):
+        began = time.perf_counter()
+        rows.sums(x, phi=True, order=order)
+        best = min(best, time.perf_counter() - began)
+    return best * (1.0 if whole else problem.n_rows / part)
 
 
 def products(rows: float, dim: int) -> float:
-    """Seconds for the matrix X'X of so many dense rows, and for factoring it."""
-    return (rows * float(dim) ** 2 + float(dim) ** 3 / 3) / _speed(dim)
+    """Seconds for the matrix X'X of so many dense rows, and for factoring it, in float32."""
+    return (rows * float(dim) ** 2 + float(dim) ** 3 / 3) / _speed(dim, np.float32)
 
 
-def _forming(problem: Problem) -> tuple[float, float]:
+def _forming(problem: Problem, kind: Kind = np.float64) -> tuple[float, float]:
     """Operations and seconds for A."""
     rows, dim = problem.rows, float(problem.dim)
+    speed = _speed(problem.dim, kind)
     if rows.is_sparse:
         entries = problem.rows.entries / 2
         pairs = 2 * problem.n_rows * entries * entries
@@ -82,23 +148,24 @@ def _forming(problem: Problem) -> tuple[float, float]:
         through = min(stored, float(problem.n_rows))
         between = 2 * stored * stored * dim if stored <= moments.DENSE_COUNTS else 2 * problem.n_rows * dim
         operations = between + 2 * through * dim * dim
-        return operations, operations / _speed(problem.dim) + problem.n_rows * COUNT
+        return operations, operations / speed + problem.n_rows * COUNT
     operations = 2 * problem.n_rows * dim * dim
-    return operations, operations / _speed(problem.dim)
+    return operations, operations / speed
 
 
-def _speed(dim: int) -> float:
+def _speed(dim: int, kind: Kind = np.float64) -> float:
     """Operations a second of matrix products with so many columns."""
-    return _measured(min(WIDTH, max(16, 1 << (dim - 1).bit_length())))
+    return _measured(min(WIDTH, max(16, 1 << (dim - 1).bit_length())), np.dtype(kind).char)
 
 
 @cache
-def _measured(width: int) -> float:
-    left, right = np.ones((ROWS, width)), np.ones((ROWS, width))
+def _measured(width: int, kind: str) -> float:
+    left, right = np.ones((ROWS, width), kind), np.ones((ROWS, width), kind)
+    multiply = la.get_blas_funcs("gemm", dtype=left.dtype)
     best = np.inf
     for _ in range(3):
         began = time.perf_counter()
-        la.blas.dgemm(1.0, right.T, left.T, trans_b=True)
+        multiply(1.0, right.T, left.T, trans_b=True)
         best = min(best, time.perf_counter() - began)
     return 2 * ROWS * width * width / best
 

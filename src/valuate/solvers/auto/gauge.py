@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from valuate import gathering, metric
+from valuate import metric
 from valuate.solvers.auto import costs
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
 
 #: Rows for each feature in the norm, and rows at least.
-ROWS_A_FEATURE, FEWEST = 3, 2000
-#: Multiply-adds up to which all rows are taken for the norm: some hundredths of a second.
-CHEAP = 2e9
+ROWS_A_FEATURE, FEWEST = 2, 3000
+#: Multiply-adds up to which all rows are taken for the norm: some milliseconds.
+CHEAP = 2e8
 #: Rows from which the floor is estimated.
-LOOKED_AT = 1024
+LOOKED_AT = 512
 #: What is estimated is to be so much better than asked for.
 MARGIN = 0.9
 #: The floor at a point counts for no more than so many times that at 0: weights that run away where A is close to
@@ -83,8 +83,15 @@ class Gauge:
         problem = self.problem
         if not self.exact or problem.knows("metric"):
             return 0.0
-        rows = problem.rows.n_stored if self._all_are_cheap() else max(FEWEST, ROWS_A_FEATURE * problem.dim)
+        rows = problem.rows.n_stored if self._all_are_cheap() else self._some()
         return costs.products(rows, problem.dim) if not problem.rows.is_sparse else costs.products(0, problem.dim)
+
+    def goal(self) -> float:
+        """The relative residual that is wanted, roughly: in the norm of diag(C)^-1, by the errors of zero weights."""
+        if self.tolerance is not None:
+            return self.tolerance
+        zero = np.zeros(self.problem.dim)
+        return 1 / self.coarse(self._diagonal(self.problem.b), zero)
 
     def coarse(self, size: float, theta: Vector) -> float:
         """The distance from the goal in the norm of diag(C)^-1, for a residual of this length in it: 1 is there."""
@@ -134,7 +141,7 @@ class Gauge:
         problem = self.problem
         if problem.knows("metric") or problem.knows("C"):
             return True
-        few = problem.n_rows <= 2 * max(FEWEST, ROWS_A_FEATURE * problem.dim)
+        few = problem.n_rows <= self._some()
         rows = problem.rows
         return few or rows.n_stored * (rows.entries / 2 if rows.is_sparse else problem.dim) ** 2 <= CHEAP
 
@@ -145,29 +152,38 @@ class Gauge:
 
     def _from_some(self) -> metric.Metric:
         """From random rows; from all where some features have no weight in these, or C is singular."""
-        problem, size = self.problem, max(FEWEST, ROWS_A_FEATURE * self.problem.dim)
-        order = problem.rows.subset(size, self.rng)
-        upper = np.zeros((problem.dim, problem.dim), order="F")
-        for block in self._blocks(order):
-            upper = gathering.add_square(upper, block)
-        self.visits += size
-        c = gathering.mirrored(upper)
-        c[np.diag_indices(problem.dim)] += problem.ridge
-        found = metric.from_matrix(c) or metric.from_rows(self._blocks(order, last=True), problem.dim)
-        if found.rank < np.count_nonzero(problem.diagonal):
+        problem = self.problem
+        order, scale = problem.rows.subset(self._some(), self.rng), metric.unit_scale(problem.diagonal)
+        found = None
+        for kind in (np.float32, np.float64) if scale.all() else ():
+            self.visits += len(order)
+            upper = problem.rows.scaled_gram(order, scale, kind)
+            if problem.ridge > 0:
+                upper[np.diag_indices(problem.dim)] += (problem.ridge * np.square(scale)).astype(kind)
+            found = metric.from_scaled(upper, scale)
+            if found is not None:
+                break
+        else:
+            self.visits += len(order)
+            found = metric.from_rows(self._blocks(order), problem.dim)
+        if found.rank < np.count_nonzero(scale):
             return self._from_all()
-        self.sampled = size
+        self.sampled = len(order)
         return found
 
-    def _blocks(self, order: NDArray[np.int32], *, last: bool = False) -> Iterator[NDArray[np.float64]]:
-        """Rows X with X'X = C of these rows; the ridge's in the ``last``."""
+    def _some(self) -> int:
+        """Rows that the norm is estimated from."""
+        return min(self.problem.n_rows, max(FEWEST, ROWS_A_FEATURE * self.problem.dim))
+
+    def _blocks(self, order: NDArray[np.int32]) -> Iterator[NDArray[np.float64]]:
+        """Rows X with X'X = C of these rows."""
         rows, ridge = self.problem.rows, self.problem.ridge
         for first in range(0, len(order), FEWEST):
             phi, _, _, weights = rows.at(order[first : first + FEWEST])
             phi = phi.toarray() if rows.is_sparse else phi
             scale = np.sqrt((1.0 if weights is None else weights[:, None]) / len(order))
             yield phi * scale
-        if last and ridge > 0:
+        if ridge > 0:
             yield np.sqrt(ridge) * np.eye(self.problem.dim)
 
     def _looked(self) -> _Looked:

@@ -19,7 +19,7 @@ from valuate.solvers.gcr import GCR
 from valuate.solvers.iterating import Iteration
 from valuate.solvers.krylov import GMRES, LSMR
 from valuate.solvers.methods import GTD2, TD
-from valuate.solvers.preconditioning import MOST_DIM, ROWS_A_FEATURE
+from valuate.solvers.preconditioning import MOST_DIM
 from valuate.solvers.request import Callback, Request, require_problem
 
 if TYPE_CHECKING:
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
 
 #: Passes where no budget is given: what is given up on before that has stalled.
 PASSES = 1000.0
-#: A direct solve that takes as long as this many passes is not worth avoiding.
+#: Where there is no preconditioner, a direct solve that takes as long as this many passes is not worth avoiding.
 AT_ONCE = 5.0
+#: So many products without a preconditioner are tried where they take this share of what else there is.
+TRIED, SHARE = 6, 0.25
 #: Operations of a direct solve that is taken at once, some milliseconds: no matter how fast the machine is.
 SMALL = 5e8
 #: With a budget of fewer passes than this, products are too few to be of use.
 FEW = 8.0
-#: A subsample as a preconditioner pays where there are so many times its rows.
-PAYS = 5
 #: Rows for each feature that a part of the log must have to be solved directly in place of the whole.
 PART = 5
 #: Seconds of a direct solve that are acceptable where a budget leaves no other way to an answer as good.
 ACCEPTED = 60.0
 #: Multiply-adds (stored rows * dim^2) up to which a direct solution is measured in the norm of C^-1 as well.
-CHEAP = 2e8
+CHEAP = 1e7
 #: Beyond, one whose residual in diag(C)^-1 is this share of the tolerance needs no other look.
-CERTAIN = 1e-4
+CERTAIN = 1e-6
 #: Share of the free memory for the vectors that GMRES keeps.
 KEPT = 0.25
 
@@ -75,15 +75,17 @@ class Auto:
 
     1. A budget below one pass: LSTD on as many rows, drawn at random, where that is at least 5 a feature and quick;
        else TD over them, averaged.
-    2. LSTD, where it takes as long as five passes and the norm that points are measured in at most: tables, few
-       features.
+    2. LSTD, where that is a matter of milliseconds, or quicker than what follows: tables, few features.
     3. A budget of a few passes: LSTD within a minute, else TD, averaged, if a tenth of the budget
        makes the residual smaller; if not, GTD2.
-    4. GMRES, with the inverse of A from some of the rows as preconditioner where these are a fifth of all at most. Its
-       residual tells when it would be there; as soon as LSTD would be there first, and fits in memory, that takes over.
-    5. Where GMRES stalls: LSTD if it fits in memory, else GCR around stochastic epochs, else LSMR.
+    4. GMRES with the inverse of A from some of the rows as preconditioner: from as many as make the whole quickest, by
+       what an iteration leaves of the residual with so many rows. Up to 4096 features.
+    5. Before that, GMRES without, where some passes are cheap beside the preconditioner; and in its place, where there
+       are more features.
+    6. The residual of GMRES tells when it would be there; as soon as another way would be there first, that takes over.
+    7. Where GMRES stalls: LSTD if it fits in memory, else GCR around stochastic epochs, else LSMR.
 
-    What LSTD would cost is counted and calibrated by a few products of matrices, some milliseconds, once. So beyond
+    What these cost is counted and calibrated by a few products of matrices, some milliseconds, once. So beyond
     problems of a few milliseconds the choice depends on the machine, and on what else it does; two runs then agree to
     the accuracy that was asked for, and bit for bit with the solver of the first, ``solution.solver``.
     """
@@ -144,28 +146,26 @@ class _Choice:
             return self._run(GMRES(), "nothing has to be solved" if budget else "the budget is empty")
         if budget < 1.0:
             return self._within_a_pass(budget)
-        clock = Clock()
         self.setup_visits += problem.preparing_visits()
-        known = problem.knows("b")
         if not problem.b.any():
             return self._run(GMRES(), "nothing has to be solved")
-        a_pass = np.inf if known else clock.seconds
         rival = costs.direct(problem, 0.0)
         if rival.fits and rival.operations <= SMALL:
             return self._directly("that is a matter of milliseconds")
-        if known:
-            clock = Clock()
-            problem.times_A(problem.b)
-            a_pass = clock.seconds
+        a_pass = costs.a_pass(problem)
         rival = costs.direct(problem, a_pass)
-        # Products have to be measured too, in a norm that takes about as long to form as A.
-        if rival.fits and rival.seconds <= AT_ONCE * a_pass + self._gauge().seconds():
-            return self._directly(f"it takes {_ms(rival.seconds)}, a pass over the rows {_ms(a_pass)}")
         if budget < FEW:
             if rival.fits and rival.seconds <= ACCEPTED:
                 return self._directly(f"a budget of {budget:g} passes is too little for products")
             return self._by_steps(f"a budget of {budget:g} passes is too little for products")
-        return self._by_products(rival, a_pass)
+        gauge = self._gauge()
+        sampled = None
+        if rival.fits and problem.dim <= MOST_DIM:
+            sampled = costs.sampled(problem, gauge.goal(), a_pass)
+        # Products have to be measured too, in a norm of its own cost.
+        if rival.fits and rival.seconds <= gauge.seconds() + (sampled.seconds if sampled else AT_ONCE * a_pass):
+            return self._directly(f"it takes {_ms(rival.seconds)}, a pass over the rows {_ms(a_pass)}")
+        return self._by_products(rival, sampled, a_pass, gauge)
 
     @property
     def budget(self) -> float:
@@ -177,19 +177,33 @@ class _Choice:
     def _gauge(self) -> Gauge:
         return Gauge(self.problem, self.request.tolerance, self.method.standard_errors, self.rng)
 
-    def _by_products(self, rival: costs.Direct, a_pass: float) -> Solution:
-        """GMRES in a race with LSTD."""
-        problem, dim = self.problem, self.problem.dim
-        few = dim <= MOST_DIM and problem.n_rows >= PAYS * ROWS_A_FEATURE * dim
-        method = GMRES(memory=max(64.0, KEPT * costs.free_memory() / 2**20))
-        if few:
-            method = replace(method, preconditioner="subsample")
-        gauge = self._gauge()
-        race = Race(gauge, rival.seconds if rival.fits else np.inf)
-        #: A pass is kept back for LSTD where the budget may end before the products are there.
-        last = rival.fits and rival.seconds <= ACCEPTED
+    def _by_products(self, rival: costs.Direct, sampled: costs.Sampled | None, a_pass: float, gauge: Gauge) -> Solution:
+        """GMRES, without and with a preconditioner, in a race with what else there is."""
+        plain = GMRES(memory=max(64.0, KEPT * costs.free_memory() / 2**20))
+        direct = rival.seconds if rival.fits else np.inf
+        other = min(direct, sampled.seconds) if sampled else direct
         why = f"a pass takes {_ms(a_pass)} and LSTD {_direct(rival)}"
-        found = self._iterate(method, why, race, gauge, kept=float(last))
+        if sampled is None or TRIED * a_pass <= SHARE * other:
+            race = Race(gauge, other)
+            found = self._raced(plain, why, race, gauge, rival)
+            if sampled is None or sampled.seconds >= direct or not race.given_up:
+                return self._after(found, race, gauge, rival)
+            why = f"GMRES would take {_ms(race.remaining())} more without a preconditioner"
+            if found.relative_residual < 1:
+                self.theta = found.theta
+        method = replace(plain, preconditioner="subsample", rows_a_feature=sampled.rows_a_feature)
+        rows = min(self.problem.n_rows, round(sampled.rows_a_feature * self.problem.dim))
+        race = Race(gauge, direct)
+        found = self._raced(method, f"{why}, with A of {rows:,} rows to precondition it", race, gauge, rival)
+        return self._after(found, race, gauge, rival)
+
+    def _raced(self, method: Any, why: str, race: Race, gauge: Gauge, rival: costs.Direct) -> Solution:
+        """A stage that keeps a pass back for LSTD, where the budget may end before the products are there."""
+        return self._iterate(method, why, race, gauge, kept=float(rival.fits and rival.seconds <= ACCEPTED))
+
+    def _after(self, found: Solution, race: Race, gauge: Gauge, rival: costs.Direct) -> Solution:
+        """What follows a stage of GMRES: nothing, where it was there."""
+        last = rival.fits and rival.seconds <= ACCEPTED
         if last and found.status is Status.BUDGET_SPENT and not race.given_up and self.budget >= 1:
             return self._directly(f"the last pass of the budget is enough for it, {_ms(rival.seconds)}")
         if race.given_up:
