@@ -126,10 +126,11 @@ class Rows:
         count = self.n_rows if order is None else len(order)
         if FEW * self.n_stored <= count:
             return self._sums_through_states(x, y, reward, phi, delta, order, count)
-        blocks = cut(count, self.entries, self.width)
         if self.is_sparse:
+            blocks = cut(count, sparse_products.ENTRY * self.entries, sparse_products.OUTPUT * self.dim)
             given = self.records, self.weights, order, blocks, x, y, reward
             return self.sparse_entries().sums(*given, (phi, delta))
+        blocks = cut(count, self.entries, self.width)
         x, y = (None if vector is None else self.pad(vector) for vector in (x, y))
         outs = [[self.pad(None) if wanted else None for wanted in (phi, delta)] for _ in blocks]
         run_all(

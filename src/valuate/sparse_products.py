@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
     Blocks = Sequence[tuple[int, int]]
 
+#: An entry of a sparse row takes about as long as so many of a dense one, and one of an output, which lies anywhere in
+#: memory that all blocks write, as so many.
+ENTRY, OUTPUT = 4, 8
 #: Columns from which on outputs are added on more than one thread.
 WIDE = 1 << 14
 
@@ -44,7 +47,7 @@ class Entries:
         """The product of the rows, or of their squares, with ``vector``: (n_stored,)."""
         vector = np.ascontiguousarray(vector, dtype=np.float64)
         out = np.empty(self.n_stored)
-        blocks = cut(self.n_stored, self.each, 1)
+        blocks = cut(self.n_stored, ENTRY * self.each, 1)
         run_all([partial(products.sparse_times, *self.arrays, *block, vector, squared, out) for block in blocks])
         return self._scaled(out, squared)
 
@@ -55,7 +58,8 @@ class Entries:
         def task(block: tuple[int, int], out: Vector) -> None:
             products.sparse_transposed(*self.arrays, *block, factors, squared, out)
 
-        return self._scaled(_in_blocks(task, cut(self.n_stored, self.each, self.dim), self.dim), squared)
+        blocks = cut(self.n_stored, ENTRY * self.each, OUTPUT * self.dim)
+        return self._scaled(_in_blocks(task, blocks, self.dim), squared)
 
     def column_sums(self, records: Any, weights: Vector, few: bool) -> tuple[Vector, Vector]:
         """Sums over transitions of weight * phi_j^2 and of scale * reward * phi_j: (dim,) each.
@@ -71,7 +75,8 @@ class Entries:
             products.sparse_column_sums(*self.arrays, records, weights, *block, out)
 
         # Every entry is added to two sums.
-        found = _in_blocks(task, cut(len(records), 2 * self.each, 2 * self.dim), 2 * self.dim)
+        blocks = cut(len(records), 2 * ENTRY * self.each, 2 * OUTPUT * self.dim)
+        found = _in_blocks(task, blocks, 2 * self.dim)
         return self._scaled(found[::2].copy(), squared=True), self._scaled(found[1::2].copy())
 
     def sums(
