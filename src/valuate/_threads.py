@@ -1,8 +1,12 @@
-"""Blocks of work on all cores, with results that do not depend on how many there are."""
+"""Blocks of work on all cores, with results that do not depend on how many there are; and the threads of BLAS."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from threading import Lock
+from typing import Any
 
 from valuate.errors import InputError
 
@@ -59,3 +63,43 @@ def run_all(tasks: Sequence[Callable[[], None]]) -> None:
     finally:
         for helper in helpers:
             helper.result()
+
+
+class _Blas:
+    """How many threads matrix libraries use: one while several of ours work in turn with small products of theirs.
+
+    A library's threads go on asking for work for some milliseconds after each product, and hold up ours on all cores
+    but one. Measured at 2,000 features: 13 ms for a product with A that takes 9.
+    """
+
+    def __init__(self) -> None:
+        from threadpoolctl import ThreadpoolController
+
+        found = ThreadpoolController().lib_controllers
+        self.libraries = [(library, library.num_threads) for library in found if library.user_api == "blas"]
+        self.lock, self.depth = Lock(), 0
+
+    def enter(self, change: int) -> None:
+        """One thread from the first that enters to the last that leaves."""
+        with self.lock:
+            if self.depth == 0:
+                self.libraries = [(library, library.num_threads) for library, _ in self.libraries]
+            self.depth += change
+            for library, threads in self.libraries:
+                library.set_num_threads(1 if self.depth > 0 else threads)
+
+
+@cache
+def _blas() -> _Blas:
+    return _Blas()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Within, products of matrices keep to one thread."""
+    blas: Any = _blas()
+    blas.enter(1)
+    try:
+        yield
+    finally:
+        blas.enter(-1)

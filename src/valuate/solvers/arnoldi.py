@@ -8,6 +8,7 @@ import numpy as np
 import numpy.linalg as la
 import scipy.linalg as sla
 
+from valuate._threads import one_blas_thread
 from valuate.solvers.iterating import Turn
 
 if TYPE_CHECKING:
@@ -36,17 +37,23 @@ class Arnoldi:
     system : Scaled
     most : int
         Columns of the basis after which it starts anew.
-    invert : callable, optional
-        The preconditioner.
+    prepare : callable, optional
+        Makes the preconditioner, or None where there is none after all ...
+    after : int
+        ... before the iteration of this number. What came before stays in the basis.
     """
 
-    def __init__(self, system: Scaled, most: int, invert: Callable[[Vector], Vector] | None) -> None:
-        self.system, self.most, self.invert = system, most, invert
+    def __init__(
+        self, system: Scaled, most: int, prepare: Callable[[], Callable[[Vector], Vector] | None] | None, after: int = 0
+    ) -> None:
+        self.system, self.most, self.prepare, self.after = system, most, prepare, after
+        self.invert: Callable[[Vector], Vector] | None = None
+        self.steps = 0
         dim = system.problem.dim
         room = min(ROOM, most)
         self.basis = np.empty((room + 1, dim))
         #: The directions that weights are of: the basis itself without a preconditioner.
-        self.moves = self.basis if invert is None else np.empty((room, dim))
+        self.moves = self.basis if prepare is None else np.empty((room, dim))
         #: The product of all rotations, and the triangle that they make of the coefficients.
         self.rotation, self.triangle = np.empty((room + 1, room + 1)), np.empty((room, room))
         self.count, self.first, self.gap = 0, 0.0, 0.0
@@ -69,11 +76,18 @@ class Arnoldi:
 
     def step(self) -> Turn:
         """See `Process`."""
+        if self.prepare is not None and self.steps >= self.after:
+            self.invert, self.prepare = self.prepare(), None
+        self.steps += 1
+        with one_blas_thread():
+            return self._step()
+
+    def _step(self) -> Turn:
         k = self.count
         if k == len(self.triangle):
             self._grow()
-        if self.invert is not None:
-            self.moves[k] = self.invert(self.basis[k])
+        if self.moves is not self.basis:
+            self.moves[k] = self.basis[k] if self.invert is None else self.invert(self.basis[k])
         image = self.system.times(self.moves[k])
         before = float(la.norm(image))
         known = self.basis[: k + 1]
@@ -111,7 +125,7 @@ class Arnoldi:
         """See `Process`: a unit in the last place of each product, at the most that the scaled A makes of a vector."""
         k = self.count
         weights = np.abs(self._weights(k)[0])
-        sizes = la.norm(self.moves[:k], axis=1) if self.invert is not None else 1.0
+        sizes = la.norm(self.moves[:k], axis=1)
         return float(np.finfo(float).eps * 2 * len(self.base) * np.sum(weights * sizes))
 
     def left_over(self) -> Vector:
@@ -145,13 +159,13 @@ class Arnoldi:
 
     def _grow(self) -> None:
         room = min(2 * len(self.triangle), self.most)
-        dim = self.basis.shape[1]
+        dim, alone = self.basis.shape[1], self.moves is self.basis
         shapes = {"basis": (room + 1, dim), "rotation": (room + 1, room + 1), "triangle": (room, room)}
-        if self.invert is not None:
+        if not alone:
             shapes["moves"] = room, dim
         for name, shape in shapes.items():
             old, new = getattr(self, name), np.empty(shape)
             new[: old.shape[0], : old.shape[1]] = old
             setattr(self, name, new)
-        if self.invert is None:
+        if alone:
             self.moves = self.basis

@@ -45,12 +45,15 @@ class GMRES(Iterative):
     rows_a_feature : float
         Rows for each feature that the preconditioner is made from; all rows where there are no more. The more of them
         the fewer products follow: 10 are a good start, below 4 it does harm.
+    after : int
+        Iterations without the preconditioner before; what they have found is kept.
     """
 
     restart: int | None = None
     memory: float = 1024.0
     preconditioner: str = "diagonal"
     rows_a_feature: float = ROWS_A_FEATURE
+    after: int = 0
     advice: ClassVar[str] = "Use LSMR, which needs no regular A, LSTD, or a small ridge."
 
     def __post_init__(self) -> None:
@@ -59,6 +62,7 @@ class GMRES(Iterative):
         object.__setattr__(self, "memory", _checks.number("memory", self.memory, above=0.0))
         rows = _checks.number("rows_a_feature", self.rows_a_feature, above=0.0)
         object.__setattr__(self, "rows_a_feature", rows)
+        object.__setattr__(self, "after", _checks.whole("after", self.after, low=0))
         if self.preconditioner not in PRECONDITIONERS:
             words = " or ".join(f'"{word}"' for word in PRECONDITIONERS)
             raise InputError(f"preconditioner must be {words}, not {self.preconditioner!r}.")
@@ -66,18 +70,22 @@ class GMRES(Iterative):
     def process(self, run: Iteration) -> Process:
         """See `Iterative`."""
         assert run.system is not None
-        invert: Callable[[Vector], Vector] | None = None
-        if self.preconditioner == "subsample":
-            invert, visits, note = from_subsample(run.problem, run.system, run.rng, self.rows_a_feature)
+        system = run.system
+
+        def prepare() -> Callable[[Vector], Vector] | None:
+            invert, visits, note = from_subsample(run.problem, system, run.rng, self.rows_a_feature)
             run.setup_visits += visits
             if note:
                 run.notes.append(note)
+            return invert
+
+        wanted = prepare if self.preconditioner == "subsample" else None
         # With a preconditioner two vectors are kept an iteration.
-        fitting = self.fitting(run.problem.dim * (1 if invert is None else 2))
+        fitting = self.fitting(run.problem.dim * (1 if wanted is None else 2))
         most = min(run.problem.dim, fitting if self.restart is None else min(self.restart, fitting))
         if most == fitting < min(run.problem.dim, self.restart or run.problem.dim):
             run.notes.append(f"It started anew every {most} iterations, to stay within {self.memory:g} megabytes.")
-        return Arnoldi(run.system, most, invert)
+        return Arnoldi(system, most, wanted, self.after)
 
     def fitting(self, dim: int) -> int:
         """Iterations m whose vectors fit in memory, m * dim numbers and two squares of m; at least 1."""

@@ -42,7 +42,7 @@ FEWEST, WITH_ALL = 2, 1e-3
 #: Seconds for each entry of a factor that a vector is solved with, twice.
 ENTRY = 2.5e-10
 #: Entries on which a pass is timed.
-TIMED = 6_000_000
+TIMED = 16_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def direct(problem: Problem, a_pass: float) -> Direct:
     """What LSTD would cost; ``a_pass`` is the time of one pass over the rows in seconds."""
     dim = problem.dim
     room = 8.0 * MATRICES * dim * dim
-    forming, seconds = _forming(problem)
+    forming, seconds = _forming(problem, problem.n_rows)
     factoring = (2 / 3) * float(dim) ** 3
     if problem.knows("A"):
         forming, seconds, a_pass = 0.0, 0.0, 0.0
@@ -99,7 +99,7 @@ class Sampled:
 def sampled(problem: Problem, goal: float, a_pass: float) -> Sampled:
     """The number of rows with which a relative residual of ``goal`` would be there first."""
     dim, n = problem.dim, problem.n_rows
-    _, forming = _forming(problem, np.float32)
+    _, forming = _forming(problem, n, np.float32)
     mean, square = (total / n for total in problem.rows.ratio_sums())
     spread = square / mean**2 if mean > 0 else 1.0
     once = (2 / 3) * float(dim) ** 3 / _speed(CUBE, np.float32) + LEAST
@@ -110,7 +110,8 @@ def sampled(problem: Problem, goal: float, a_pass: float) -> Sampled:
         leaves, share = LEAVES * math.sqrt(spread / rows), rows * dim / n
         if leaves < HELPS and share < 1:
             count = max(FEWEST, math.ceil(wanted / -math.log(leaves)))
-            seconds = share * (forming + 2 * a_pass) + once + count * each
+            forming = _forming(problem, rows * dim, np.float32)[1]
+            seconds = forming + 2 * share * a_pass + once + count * each
             if seconds < found.seconds:
                 found = Sampled(seconds, rows)
     return found
@@ -123,7 +124,7 @@ def a_pass(problem: Problem) -> float:
     whole = part >= problem.n_rows or 2 * rows.n_stored <= problem.n_rows
     order = None if whole else np.arange(part, dtype=np.int32)
     best = np.inf
-    for _ in range(2 if whole and problem.n_rows * rows.entries < TIMED else 1):
+    for _ in range(2):  # the first may have to load code
         began = time.perf_counter()
         rows.sums(x, phi=True, order=order)
         best = min(best, time.perf_counter() - began)
@@ -135,21 +136,20 @@ def products(rows: float, dim: int) -> float:
     return (rows * float(dim) ** 2 + float(dim) ** 3 / 3) / _speed(dim, np.float32)
 
 
-def _forming(problem: Problem, kind: Kind = np.float64) -> tuple[float, float]:
-    """Operations and seconds for A."""
+def _forming(problem: Problem, n_rows: float, kind: Kind = np.float64) -> tuple[float, float]:
+    """Operations and seconds for A of so many rows."""
     rows, dim = problem.rows, float(problem.dim)
     speed = _speed(problem.dim, kind)
     if rows.is_sparse:
         entries = problem.rows.entries / 2
-        pairs = 2 * problem.n_rows * entries * entries
+        pairs = 2 * n_rows * entries * entries
         return 2 * pairs, pairs * PAIR
     stored = float(rows.n_stored)
-    if 2 * stored <= problem.n_rows:
-        through = min(stored, float(problem.n_rows))
-        between = 2 * stored * stored * dim if stored <= moments.DENSE_COUNTS else 2 * problem.n_rows * dim
-        operations = between + 2 * through * dim * dim
-        return operations, operations / speed + problem.n_rows * COUNT
-    operations = 2 * problem.n_rows * dim * dim
+    if 2 * stored <= n_rows:
+        between = 2 * stored * stored * dim if stored <= moments.DENSE_COUNTS else 2 * n_rows * dim
+        operations = between + 2 * stored * dim * dim
+        return operations, operations / _speed(problem.dim) + n_rows * COUNT
+    operations = 2 * n_rows * dim * dim
     return operations, operations / speed
 
 

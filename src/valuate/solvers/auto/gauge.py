@@ -93,6 +93,13 @@ class Gauge:
         zero = np.zeros(self.problem.dim)
         return 1 / self.coarse(self._diagonal(self.problem.b), zero)
 
+    def prepare(self) -> None:
+        """What `fine` needs that takes long."""
+        if self.exact:
+            self._norm()
+            if self.tolerance is None:
+                self._looked().white_lengths(self._norm())
+
     def coarse(self, size: float, theta: Vector) -> float:
         """The distance from the goal in the norm of diag(C)^-1, for a residual of this length in it: 1 is there."""
         if self.tolerance is not None:

@@ -32,7 +32,9 @@ PASSES = 1000.0
 #: Where there is no preconditioner, a direct solve that takes as long as this many passes is not worth avoiding.
 AT_ONCE = 5.0
 #: So many products without a preconditioner are tried where they take this share of what else there is.
-TRIED, SHARE = 6, 0.25
+TRIED, SHARE = 6, 0.3
+#: More iterations than there will be.
+NEVER = 10**9
 #: Operations of a direct solve that is taken at once, some milliseconds: no matter how fast the machine is.
 SMALL = 5e8
 #: With a budget of fewer passes than this, products are too few to be of use.
@@ -181,29 +183,27 @@ class _Choice:
         """GMRES, without and with a preconditioner, in a race with what else there is."""
         plain = GMRES(memory=max(64.0, KEPT * costs.free_memory() / 2**20))
         direct = rival.seconds if rival.fits else np.inf
-        other = min(direct, sampled.seconds) if sampled else direct
-        why = f"a pass takes {_ms(a_pass)} and LSTD {_direct(rival)}"
-        if sampled is None or TRIED * a_pass <= SHARE * other:
-            race = Race(gauge, other)
-            found = self._raced(plain, why, race, gauge, rival)
-            if sampled is None or sampled.seconds >= direct or not race.given_up:
-                return self._after(found, race, gauge, rival)
-            why = f"GMRES would take {_ms(race.remaining())} more without a preconditioner"
-            if found.relative_residual < 1:
-                self.theta = found.theta
-        method = replace(plain, preconditioner="subsample", rows_a_feature=sampled.rows_a_feature)
-        rows = min(self.problem.n_rows, round(sampled.rows_a_feature * self.problem.dim))
-        race = Race(gauge, direct)
-        found = self._raced(method, f"{why}, with A of {rows:,} rows to precondition it", race, gauge, rival)
-        return self._after(found, race, gauge, rival)
-
-    def _raced(self, method: Any, why: str, race: Race, gauge: Gauge, rival: costs.Direct) -> Solution:
-        """A stage that keeps a pass back for LSTD, where the budget may end before the products are there."""
-        return self._iterate(method, why, race, gauge, kept=float(rival.fits and rival.seconds <= ACCEPTED))
-
-    def _after(self, found: Solution, race: Race, gauge: Gauge, rival: costs.Direct) -> Solution:
-        """What follows a stage of GMRES: nothing, where it was there."""
+        #: A pass is kept back for LSTD where the budget may end before the products are there.
         last = rival.fits and rival.seconds <= ACCEPTED
+        why = f"a pass takes {_ms(a_pass)} and LSTD {_direct(rival)}"
+        method, race = plain, Race(gauge, direct)
+        if sampled is not None:
+            rows = min(self.problem.n_rows, round(sampled.rows_a_feature * self.problem.dim))
+            method = replace(plain, preconditioner="subsample", rows_a_feature=sampled.rows_a_feature)
+            if TRIED * a_pass <= SHARE * min(direct, sampled.seconds):
+                method = replace(method, after=NEVER)
+                race = Race(gauge, direct, help=sampled.seconds)
+            else:
+                why += f", with A of {rows:,} rows to precondition it"
+        found = self._iterate(method, why, race, gauge, kept=float(last))
+        if method.after and race.helped is None:
+            found = self.stages[-1] = replace(found, solver=plain)
+        elif race.helped is not None:
+            count, left = race.helped
+            alone = f"would have taken {_ms(left)} more" if np.isfinite(left) else "got nowhere"
+            self.reasons[-1] += (
+                f"; after {count} products, which {alone} alone, with A of {rows:,} rows to precondition it"
+            )
         if last and found.status is Status.BUDGET_SPENT and not race.given_up and self.budget >= 1:
             return self._directly(f"the last pass of the budget is enough for it, {_ms(rival.seconds)}")
         if race.given_up:
