@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from threading import Lock
 from typing import Any
@@ -92,6 +92,15 @@ class _Blas:
 @cache
 def _blas() -> _Blas:
     return _Blas()
+
+
+#: Up to this dim factors of matrices are quicker on one thread than what the library's threads cost afterwards.
+FACTORED_ALONE = 512
+
+
+def blas_threads(dim: int) -> Any:
+    """A context: one thread for matrices of dim x dim that are small, else as many as there are."""
+    return one_blas_thread() if dim <= FACTORED_ALONE else nullcontext()
 
 
 @contextmanager

@@ -9,10 +9,10 @@ import numpy as np
 import scipy.linalg as la
 
 from valuate._kernels import gather
-from valuate._threads import run_all, thread_count
+from valuate._threads import one_blas_thread, run_all, thread_count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -32,6 +32,13 @@ WORTH = 1 << 15
 NARROW = 128
 
 
+#: Up to so many columns every thread multiplies blocks of its own, which is quicker than several threads on one product
+#: and leaves none of the library's behind that ask for work.
+COLUMNS_ALONE = 512
+#: Sums of their own that these make, which are added in order.
+PARTS = 8
+
+
 class Factors(NamedTuple):
     """A factor a row of a block, (m,) each: left = on_left phi and right = on_state phi - on_next phi'."""
 
@@ -42,8 +49,12 @@ class Factors(NamedTuple):
 
 def blocks(n_rows: int, dim: int) -> list[tuple[int, int]]:
     """Rows cut into blocks; the cut depends on the shape alone."""
+    return _cut(0, n_rows, dim)
+
+
+def _cut(begin: int, end: int, dim: int) -> list[tuple[int, int]]:
     size = min(MOST, max(FEWEST, ENTRIES // max(1, dim)))
-    return [(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]
+    return [(first, min(first + size, end)) for first in range(begin, end, size)]
 
 
 class Units(NamedTuple):
@@ -62,6 +73,7 @@ def pairs(
     kind: type[np.floating[Any]] = np.float64,
     *,
     may_share: bool = False,
+    part: tuple[int, int] | None = None,
 ) -> Iterator[tuple[int, int, Matrix, Matrix]]:
     """For each block its first and last row, and the matrices left and right, (m, dim), that the next block reuses.
 
@@ -77,8 +89,10 @@ def pairs(
         Of the entries of the matrices.
     may_share : bool
         Where left is a part of the table as it lies, it may be that part, to which nobody may write.
+    part : (int, int), optional
+        Only the records from the first to the last, by the calling thread alone.
     """
-    cuts = blocks(len(records), dim)
+    cuts = blocks(len(records), dim) if part is None else _cut(*part, dim)
     buffers: list[Any] = [None, np.empty((cuts[0][1], dim), kind)]
     as_it_lies = may_share and units is None and table.dtype == kind and table.shape[1] == dim
     on_columns = (None, None) if units is None else tuple(units)
@@ -94,7 +108,7 @@ def pairs(
         run_all(
             [
                 partial(gather.pair_rows, table, records, first, begin, end, *given, *on_columns, left, right)
-                for begin, end in _parts(last - first, dim)
+                for begin, end in _parts(last - first, dim, alone=part is not None)
             ]
         )
         yield first, last, table[states[0] : states[0] + last - first] if left is None else left, right
@@ -107,20 +121,21 @@ def scaled(
     places: Any = None,
     units: Vector | None = None,
     kind: type[np.floating[Any]] = np.float64,
+    part: tuple[int, int] | None = None,
 ) -> Iterator[Matrix]:
     """Blocks of rows of the table, each times its factor, a column its unit: (m, dim), reused by the next block.
 
-    The rows at ``places``, or all in order.
+    The rows at ``places``, or all in order; a ``part`` of them by the calling thread alone.
     """
-    cuts = blocks(len(factors), dim)
+    cuts = blocks(len(factors), dim) if part is None else _cut(*part, dim)
     buffer = np.empty((cuts[0][1], dim), kind)
     for first, last in cuts:
-        part = np.ascontiguousarray(factors[first:last], dtype=np.float64)
+        given = np.ascontiguousarray(factors[first:last], dtype=np.float64)
         out = buffer[: last - first]
         run_all(
             [
-                partial(gather.scaled_rows, table, places, first, begin, end, part, units, out)
-                for begin, end in _parts(last - first, dim)
+                partial(gather.scaled_rows, table, places, first, begin, end, given, units, out)
+                for begin, end in _parts(last - first, dim, alone=part is not None)
             ]
         )
         yield out
@@ -153,6 +168,47 @@ def add_square(upper: Matrix, rows: Matrix) -> Matrix:
     return np.asarray(multiply(1.0, rows.T, beta=1.0, c=upper, overwrite_c=True))
 
 
+def added_up(
+    given: Callable[[tuple[int, int] | None], Iterable[tuple[Matrix, Matrix | None]]],
+    n_rows: int,
+    dim: int,
+    kind: type[np.floating[Any]] = np.float64,
+    *,
+    square: bool = False,
+) -> tuple[Matrix, Matrix]:
+    """The sums of left' right and, in the upper triangle, of left' left over blocks: (dim, dim) each.
+
+    Parameters
+    ----------
+    given : callable
+        The blocks of a part of the rows, or of all; ``right`` may be None, and the first sum is then 0.
+    square : bool
+        Whether the second sum is wanted; 0 otherwise.
+    """
+    if dim > COLUMNS_ALONE:
+        across, upper = np.zeros((dim, dim), kind), np.zeros((dim, dim), kind, order="F")
+        for left, right in given(None):
+            across = across if right is None else add_product(across, left, right)
+            upper = add_square(upper, left) if square else upper
+        return across, upper
+    count = max(1, min(PARTS, n_rows // FEWEST))
+    edges = [n_rows * k // count for k in range(count + 1)]
+    sums = np.zeros((count, 2, dim, dim), kind)
+
+    def add(k: int) -> None:
+        room = np.empty((dim, dim), kind)
+        for left, right in given((edges[k], edges[k + 1])):
+            if right is not None:
+                sums[k, 0] += np.matmul(left.T, right, out=room)
+            if square:
+                sums[k, 1] += np.matmul(left.T, left, out=room)
+
+    with one_blas_thread():
+        run_all([partial(add, k) for k in range(count)])
+    across, whole = sums.sum(axis=0)
+    return across, np.asfortranarray(np.triu(whole))
+
+
 def mirrored(upper: Matrix) -> Matrix:
     """The symmetric matrix with this upper triangle, in place and as a C-contiguous array."""
     for first in range(0, len(upper), 512):
@@ -167,7 +223,7 @@ def _workers(n_rows: int, dim: int) -> int:
     return 1 if dim < NARROW else max(1, min(thread_count(), n_rows * dim // WORTH))
 
 
-def _parts(n_rows: int, dim: int) -> list[tuple[int, int]]:
-    count = _workers(n_rows, dim)
+def _parts(n_rows: int, dim: int, *, alone: bool = False) -> list[tuple[int, int]]:
+    count = 1 if alone else _workers(n_rows, dim)
     edges = [n_rows * k // count for k in range(count + 1)]
     return list(zip(edges[:-1], edges[1:], strict=True))

@@ -15,13 +15,14 @@ from valuate._threads import run_all, thread_count
 from valuate.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
     from valuate.rows import Rows
 
     Matrix = NDArray[np.float64]
+    Part = tuple[int, int] | None
 
 #: Up to this many stored rows, transitions are counted in a dense matrix of stored rows by stored rows.
 DENSE_COUNTS = 2048
@@ -63,10 +64,12 @@ def gram(rows: Rows) -> Matrix:
         lower = np.zeros((rows.dim, rows.dim))
         _add_outer(outer.sparse_gram, rows.view, rows.state_weights(), out=lower)
         return gathering.mirrored(lower.T)
-    out = np.zeros((rows.dim, rows.dim), order="F")
-    for block in gathering.scaled(rows.table, rows.dim, np.sqrt(rows.state_weights())):
-        out = gathering.add_square(out, block)
-    return gathering.mirrored(out)
+    factors = np.sqrt(rows.state_weights())
+
+    def blocks(part: Part) -> Iterator[tuple[Matrix, None]]:
+        return ((block, None) for block in gathering.scaled(rows.table, rows.dim, factors, part=part))
+
+    return gathering.mirrored(gathering.added_up(blocks, rows.n_stored, rows.dim, square=True)[1])
 
 
 def cross(rows: Rows) -> Matrix:
@@ -77,20 +80,15 @@ def cross(rows: Rows) -> Matrix:
         out = np.zeros((rows.dim, rows.dim))
         _add_outer(outer.sparse_cross, rows.view, out=out)
         return out
-    out = np.zeros((rows.dim, rows.dim))
-    for _, _, left, right in _pairs(rows):
-        out = gathering.add_product(out, left, right)
-    return out
+    return gathering.added_up(_pairs(rows), rows.n_rows, rows.dim)[0]
 
 
 def cross_and_gram(rows: Rows) -> tuple[Matrix, Matrix]:
     """n A and n C without ridge, from one pass over the rows where both are sums over these."""
     if rows.is_sparse or 2 * rows.n_stored <= rows.n_rows:
         return cross(rows), gram(rows)
-    a, c = np.zeros((rows.dim, rows.dim)), np.zeros((rows.dim, rows.dim), order="F")
-    for _, _, left, right in _pairs(rows):
-        a, c = gathering.add_product(a, left, right), gathering.add_square(c, left)
-    return a, gathering.mirrored(c)
+    a, upper = gathering.added_up(_pairs(rows), rows.n_rows, rows.dim, square=True)
+    return a, gathering.mirrored(upper)
 
 
 def _add_outer(kernel: Any, *given: Any, out: Matrix) -> None:
@@ -107,27 +105,31 @@ def scaled_cross(rows: Rows, units: gathering.Units, kind: type[np.floating[Any]
         out *= units.right
         return out.astype(kind, copy=False)
     units = units._replace(left=units.left / rows.n_rows)
-    out = np.zeros((rows.dim, rows.dim), kind)
-    for _, _, left, right in _pairs(rows, units, kind):
-        out = gathering.add_product(out, left, right)
-    return out
+    return gathering.added_up(_pairs(rows, units, kind), rows.n_rows, rows.dim, kind)[0]
 
 
 def scaled_gram(
     rows: Rows, order: NDArray[np.int32], units: NDArray[np.float64], kind: type[np.floating[Any]]
 ) -> Matrix:
     """C of the rows of ``order`` without ridge, rows and columns times units: (dim, dim), its upper triangle set."""
+    if rows.is_sparse:
+        upper = gram(rows.part(order))
+        upper *= units[:, None] / len(order)
+        upper *= units
+        return np.asfortranarray(np.triu(upper).astype(kind, copy=False))
     weights = rows.weights[order] if len(rows.weights) else np.ones(len(order))
     places, factors = rows.records["state"][order], np.sqrt(weights / len(order))
-    out = np.zeros((rows.dim, rows.dim), kind, order="F")
-    for block in rows.scaled_blocks(factors, places, units, kind):
-        out = gathering.add_square(out, block)
-    return out
+
+    def blocks(part: Part) -> Iterator[tuple[Matrix, None]]:
+        found = gathering.scaled(rows.table, rows.dim, factors, places, units, kind, part)
+        return ((block, None) for block in found)
+
+    return gathering.added_up(blocks, len(order), rows.dim, kind, square=True)[1]
 
 
 def _pairs(
     rows: Rows, units: gathering.Units | None = None, kind: type[np.floating[Any]] = np.float64
-) -> Iterator[tuple[int, int, Matrix, Matrix]]:
+) -> Callable[[Part], Iterator[tuple[Matrix, Matrix]]]:
     """Blocks L = root(w) phi and R = scale delta / root(w): n A is the sum of L'R and n C that of L'L."""
 
     def factors(first: int, last: int) -> gathering.Factors:
@@ -138,7 +140,11 @@ def _pairs(
             scale = scale / np.where(on_left > 0, on_left, 1.0)
         return gathering.Factors(on_left, scale, scale * part["discount"])
 
-    return gathering.pairs(rows.table, rows.dim, rows.records, factors, units, kind, may_share=True)
+    def blocks(part: Part) -> Iterator[tuple[Matrix, Matrix]]:
+        found = gathering.pairs(rows.table, rows.dim, rows.records, factors, units, kind, may_share=True, part=part)
+        return ((left, right) for _, _, left, right in found)
+
+    return blocks
 
 
 def _cross_through_states(rows: Rows) -> Matrix:

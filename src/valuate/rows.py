@@ -262,18 +262,6 @@ class Rows:
         """C of the rows of ``order``, times units on both sides: (dim, dim) of this type, its upper triangle."""
         return moments.scaled_gram(self, order, units, kind)
 
-    def scaled_blocks(
-        self, factors: Vector, places: Any, units: Vector, kind: type[np.floating[Any]]
-    ) -> Iterator[NDArray[Any]]:
-        """Blocks of stored rows, dense, each times its factor, and every column times its unit."""
-        if not self.is_sparse:
-            yield from gathering.scaled(self.table, self.dim, factors, places, units, kind)
-            return
-        for first in range(0, len(places), GATHERED):
-            part = slice(first, first + GATHERED)
-            block = storing.some_rows(self.table, places[part]).toarray()
-            yield (block * factors[part, None] * units).astype(kind, copy=False)
-
     def traced(self, starts: NDArray[np.bool_], decay: float, ratio_on: str) -> traces.Traced:
         """The sums of LSTD(lambda); see `traces.traced`."""
         return traces.traced(self, starts, decay, ratio_on)

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg as la
 
 from valuate import _checks
+from valuate._threads import blas_threads
 from valuate.episodes import starts
 from valuate.equations import Equations
 from valuate.errors import InputError, InputTypeError
@@ -128,7 +129,8 @@ class LSTD:
         if (request.epochs if request.epochs is not None else request.passes) < 1:
             raise InputError("LSTD reads every row once: a budget below one pass is not enough. Use GTD2 or SCSG.")
         system, n = self._system(problem), 0 if isinstance(problem, Moments) else problem.n_rows
-        answer = _solve(system, clock, exact=_is_exact(system, request))
+        with blas_threads(system.dim):
+            answer = _solve(system, clock, exact=_is_exact(system, request))
         seconds = clock.seconds
         status, message = _judge(system, answer, request.tolerance)
         if not answer.zero and system is problem:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from valuate import _checks
+from valuate._threads import blas_threads
 from valuate.problem import Problem
 from valuate.solution import Solution, Status, Trace
 from valuate.solvers.auto import costs
@@ -124,7 +125,8 @@ class Auto:
         if passes is None and epochs is None:
             passes = PASSES
         request = Request(passes, epochs, tolerance, record, seed, theta, omega, callback)
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+        quiet = np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore")
+        with quiet, blas_threads(problem.dim):
             return _Choice(self, problem, request).solve()
 
 
