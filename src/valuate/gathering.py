@@ -32,11 +32,11 @@ WORTH = 1 << 15
 NARROW = 128
 
 
-#: Up to so many columns every thread multiplies blocks of its own, which is quicker than several threads on one product
+#: Up to so many columns every thread multiplies blocks of its own, which is as quick as several threads on one product
 #: and leaves none of the library's behind that ask for work.
-COLUMNS_ALONE = 512
-#: Sums of their own that these make, which are added in order.
-PARTS = 8
+COLUMNS_ALONE = 4096
+#: Sums of their own that these make, which are added in order; and where there are more columns than this only two.
+PARTS, NARROW_SUMS = 8, 512
 
 
 class Factors(NamedTuple):
@@ -178,6 +178,8 @@ def added_up(
 ) -> tuple[Matrix, Matrix]:
     """The sums of left' right and, in the upper triangle, of left' left over blocks: (dim, dim) each.
 
+    What is below that triangle means nothing.
+
     Parameters
     ----------
     given : callable
@@ -191,22 +193,22 @@ def added_up(
             across = across if right is None else add_product(across, left, right)
             upper = add_square(upper, left) if square else upper
         return across, upper
-    count = max(1, min(PARTS, n_rows // FEWEST))
+    count = max(1, min(PARTS if dim <= NARROW_SUMS else 2, n_rows // FEWEST))
     edges = [n_rows * k // count for k in range(count + 1)]
-    sums = np.zeros((count, 2, dim, dim), kind)
+    sums = np.zeros((2, count, dim, dim), kind)
 
     def add(k: int) -> None:
         room = np.empty((dim, dim), kind)
         for left, right in given((edges[k], edges[k + 1])):
             if right is not None:
-                sums[k, 0] += np.matmul(left.T, right, out=room)
+                sums[0, k] += np.matmul(left.T, right, out=room)
             if square:
-                sums[k, 1] += np.matmul(left.T, left, out=room)
+                sums[1, k] += np.matmul(left.T, left, out=room)
 
     with one_blas_thread():
         run_all([partial(add, k) for k in range(count)])
-    across, whole = sums.sum(axis=0)
-    return across, np.asfortranarray(np.triu(whole))
+    across, whole = (part.sum(axis=0) if count > 1 else part[0] for part in sums)
+    return across, whole.T  # symmetric: the upper triangle is there, and more
 
 
 def mirrored(upper: Matrix) -> Matrix:

@@ -38,6 +38,8 @@ TRUSTED = 1e-8
 ROUGHLY = {4: 1e-7, 8: 1e-12}
 #: Operations of a QR of the rows above which sparse rows are not filled up for it.
 COSTLY = 2e12
+#: Columns of a triangle that are added up together.
+TOGETHER = 256
 #: Random combinations of what is taken for dependent that are looked at in the rows, and the length of their images, as
 #: a share of their own, from which on they are not dependent.
 COMBINATIONS, VISIBLE = 8, 1e-7
@@ -120,15 +122,25 @@ def unit_scale(diagonal: Vector) -> Vector:
 def from_scaled(upper: NDArray[Any], scale: Vector) -> Metric | None:
     """The metric to some percent, from the upper triangle of C times ``scale``, diag(C)^-1/2, on both sides; or None.
 
-    The matrix is 0 below, and overwritten. The factor is float32 where that is.
+    The matrix is overwritten. The factor is float32 where that is.
     """
-    sizes = np.abs(upper)
-    size = (sizes.sum(axis=0) + sizes.sum(axis=1) - np.diagonal(sizes)).max()
+    size = _size(upper)
     potrf, pocon = la.get_lapack_funcs(("potrf", "pocon"), dtype=upper.dtype)
     factor, info = potrf(upper, overwrite_a=True, clean=False)
     if info != 0 or not pocon(factor, size)[0] > ROUGHLY[upper.dtype.itemsize]:
         return None
     return Metric(factor, np.arange(len(scale)), scale)
+
+
+def _size(upper: NDArray[Any]) -> float:
+    """The largest sum of sizes of a column of a symmetric matrix with this upper triangle."""
+    sums = np.zeros(len(upper))
+    for first in range(0, len(upper), TOGETHER):
+        last = min(first + TOGETHER, len(upper))
+        above, corner = np.abs(upper[:first, first:last]), np.abs(np.triu(upper[first:last, first:last]))
+        sums[first:last] += above.sum(axis=0) + corner.sum(axis=0) + corner.sum(axis=1) - np.diagonal(corner)
+        sums[:first] += above.sum(axis=1)
+    return float(sums.max())
 
 
 def from_matrix(c: NDArray[np.float64]) -> Metric | None:

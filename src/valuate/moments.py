@@ -113,10 +113,11 @@ def scaled_gram(
 ) -> Matrix:
     """C of the rows of ``order`` without ridge, rows and columns times units: (dim, dim), its upper triangle set."""
     if rows.is_sparse:
-        upper = gram(rows.part(order))
-        upper *= units[:, None] / len(order)
-        upper *= units
-        return np.asfortranarray(np.triu(upper).astype(kind, copy=False))
+        part, lower = rows.part(order), np.zeros((rows.dim, rows.dim))
+        _add_outer(outer.sparse_gram, part.view, part.state_weights(), out=lower)
+        lower *= units[:, None] / len(order)
+        lower *= units
+        return lower.astype(kind, copy=False).T
     weights = rows.weights[order] if len(rows.weights) else np.ones(len(order))
     places, factors = rows.records["state"][order], np.sqrt(weights / len(order))
 

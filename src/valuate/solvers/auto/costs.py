@@ -42,7 +42,7 @@ FEWEST, WITH_ALL = 2, 1e-3
 #: Seconds for each entry of a factor that a vector is solved with, twice.
 ENTRY = 2.5e-10
 #: Entries on which a pass is timed.
-TIMED = 16_000_000
+TIMED = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from valuate import metric
+from valuate._threads import blas_threads
 from valuate.solvers.auto import costs
+from valuate.solvers.preconditioning import MOST_ALONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,11 +27,13 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
 
 #: Rows for each feature in the norm, and rows at least.
-ROWS_A_FEATURE, FEWEST = 2, 3000
+ROWS_A_FEATURE, FEWEST = 1.5, 3000
 #: Multiply-adds up to which all rows are taken for the norm: some milliseconds.
 CHEAP = 2e8
-#: Rows from which the floor is estimated.
-LOOKED_AT = 512
+#: Rows from which the floor is estimated, and with how many features it is half of them.
+LOOKED_AT, MANY = 512, 1000
+#: Multiply-adds of sparse rows up to which all of them are added up for the norm.
+CHEAP_SPARSE = 1e8
 #: What is estimated is to be so much better than asked for.
 MARGIN = 0.9
 #: The floor at a point counts for no more than so many times that at 0: weights that run away where A is close to
@@ -83,8 +87,9 @@ class Gauge:
         problem = self.problem
         if not self.exact or problem.knows("metric"):
             return 0.0
-        rows = problem.rows.n_stored if self._all_are_cheap() else self._some()
-        return costs.products(rows, problem.dim) if not problem.rows.is_sparse else costs.products(0, problem.dim)
+        if problem.rows.is_sparse:
+            return costs.products(0, problem.dim)
+        return costs.products(problem.rows.n_stored if self._all_are_cheap() else self._some(), problem.dim)
 
     def goal(self) -> float:
         """The relative residual that is wanted, roughly: in the norm of diag(C)^-1, by the errors of zero weights."""
@@ -96,9 +101,10 @@ class Gauge:
     def prepare(self) -> None:
         """What `fine` needs that takes long."""
         if self.exact:
-            self._norm()
-            if self.tolerance is None:
-                self._looked().white_lengths(self._norm())
+            with blas_threads(self.problem.dim, MOST_ALONE):
+                self._norm()
+                if self.tolerance is None:
+                    self._looked().white_lengths(self._norm())
 
     def coarse(self, size: float, theta: Vector) -> float:
         """The distance from the goal in the norm of diag(C)^-1, for a residual of this length in it: 1 is there."""
@@ -148,9 +154,8 @@ class Gauge:
         problem = self.problem
         if problem.knows("metric") or problem.knows("C"):
             return True
-        few = problem.n_rows <= self._some()
-        rows = problem.rows
-        return few or rows.n_stored * (rows.entries / 2 if rows.is_sparse else problem.dim) ** 2 <= CHEAP
+        few = problem.n_rows <= max(FEWEST, ROWS_A_FEATURE * problem.dim)
+        return few or (not problem.rows.is_sparse and problem.rows.n_stored * problem.dim**2 <= CHEAP)
 
     def _from_all(self) -> metric.Metric:
         if not self.problem.knows("metric"):
@@ -175,12 +180,15 @@ class Gauge:
             found = metric.from_rows(self._blocks(order), problem.dim)
         if found.rank < np.count_nonzero(scale):
             return self._from_all()
-        self.sampled = len(order)
+        self.sampled = len(order) if len(order) < problem.n_rows else 0
         return found
 
     def _some(self) -> int:
         """Rows that the norm is estimated from."""
-        return min(self.problem.n_rows, max(FEWEST, ROWS_A_FEATURE * self.problem.dim))
+        n, rows = self.problem.n_rows, self.problem.rows
+        if rows.is_sparse and n * (rows.entries / 2) ** 2 <= CHEAP_SPARSE:
+            return n
+        return int(min(n, max(FEWEST, ROWS_A_FEATURE * self.problem.dim)))
 
     def _blocks(self, order: NDArray[np.int32]) -> Iterator[NDArray[np.float64]]:
         """Rows X with X'X = C of these rows."""
@@ -206,13 +214,14 @@ class Gauge:
         So neither a few rewards among rows without any nor a few heavy ratios are missed.
         """
         n, rows = self.problem.n_rows, self.problem.rows
-        if n <= LOOKED_AT:
+        half = LOOKED_AT // (2 if self.problem.dim <= MANY else 4)
+        if n <= 2 * half:
             return np.arange(n, dtype=np.int32), np.ones(n)
         sizes = rows.square_terms()
         ends = np.cumsum(sizes)
-        drawn = rows.subset(LOOKED_AT // 2, self.rng)
+        drawn = rows.subset(half, self.rng)
         if ends[-1] > 0:
-            heavy = np.searchsorted(ends, ends[-1] * self.rng.random(LOOKED_AT // 2), side="right")
+            heavy = np.searchsorted(ends, ends[-1] * self.rng.random(half), side="right")
             drawn = np.concatenate([drawn, np.minimum(heavy, n - 1).astype(np.int32)])
             chances = 0.5 + 0.5 * sizes[drawn] * (n / ends[-1])
         else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from valuate import _checks
-from valuate._threads import blas_threads
+from valuate._threads import one_blas_thread
 from valuate.problem import Problem
 from valuate.solution import Solution, Status, Trace
 from valuate.solvers.auto import costs
@@ -126,7 +126,7 @@ class Auto:
             passes = PASSES
         request = Request(passes, epochs, tolerance, record, seed, theta, omega, callback)
         quiet = np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore")
-        with quiet, blas_threads(problem.dim):
+        with quiet, one_blas_thread():
             return _Choice(self, problem, request).solve()
 
 
