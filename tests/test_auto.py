@@ -194,14 +194,24 @@ def test_a_preconditioner_from_some_of_the_rows(slow_direct, sampled):
 
 
 def test_what_is_slow_without_a_preconditioner_gets_one(slow_direct, sampled):
-    """From where it stands."""
+    """From where it stands; the solver that is handed back goes the same way."""
     slow_direct(1e9)
     sampled(1e-9, tried=0)
-    solution = Auto().solve(trajectory(n=20_000, power=2.0, discount=0.999), tolerance=1e-8).require()
-    assert solution.solver.preconditioner == "subsample"
-    assert (
-        "then GMRES, for GMRES would take" in solution.message and "more without a preconditioner" in solution.message
-    )
+    problem = trajectory(n=20_000, power=2.0, discount=0.999)
+    solution = Auto().solve(problem, tolerance=1e-8).require()
+    solver = solution.solver
+    assert solver.preconditioner == "subsample" and 0 < solver.after < 10
+    said = f"after {solver.after} products, which would have taken"
+    assert said in solution.message and "alone, with A of 600 rows to precondition it" in solution.message
+    again = solver.solve(problem, epochs=solution.epochs)
+    np.testing.assert_allclose(again.theta, solution.theta, rtol=1e-6, atol=1e-9)
+
+
+def test_what_is_fast_without_a_preconditioner_has_none(slow_direct, sampled):
+    slow_direct(1e9)
+    sampled(1e8, tried=0)
+    solution = Auto().solve(trajectory(n=20_000), tolerance=1e-3).require()
+    assert solution.solver == GMRES(memory=solution.solver.memory) and "precondition" not in solution.message
 
 
 def test_the_rows_of_a_preconditioner_are_chosen_by_what_they_cost():
