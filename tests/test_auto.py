@@ -83,8 +83,9 @@ def test_the_answer_is_that_of_the_matrices(layout, tolerance):
 
 @pytest.mark.parametrize("power", [0.0, 1.0])
 @pytest.mark.parametrize("standard_errors", [0.1, 1.0])
-def test_statistical_accuracy_is_what_it_says(slow_direct, power, standard_errors):
+def test_statistical_accuracy_is_what_it_says(slow_direct, sampled, power, standard_errors):
     slow_direct(1e9)
+    sampled(1e8, tried=0)
     problem = trajectory(power=power)
     solution = Auto(standard_errors=standard_errors).solve(problem).require()
     assert type(solution.solver) is GMRES and "at statistical accuracy" in solution.message
