@@ -42,11 +42,10 @@ def slow_direct(monkeypatch):
 
 @pytest.fixture
 def sampled(monkeypatch):
-    """A machine on which GMRES with a preconditioner is said to take so long; 0 products are tried without before."""
+    """A machine on which GMRES is said to take so long with a preconditioner, and without."""
 
-    def set_to(seconds, *, rows=10.0, tried=np.inf):
-        monkeypatch.setattr(costs, "sampled", lambda problem, goal, a_pass: costs.Sampled(seconds, rows))
-        monkeypatch.setattr(method, "TRIED", tried)
+    def set_to(seconds, *, rows=10.0, alone=np.inf):
+        monkeypatch.setattr(costs, "sampled", lambda problem, goal, a_pass: costs.Sampled(seconds, rows, alone))
 
     return set_to
 
@@ -85,7 +84,7 @@ def test_the_answer_is_that_of_the_matrices(layout, tolerance):
 @pytest.mark.parametrize("standard_errors", [0.1, 1.0])
 def test_statistical_accuracy_is_what_it_says(slow_direct, sampled, power, standard_errors):
     slow_direct(1e9)
-    sampled(1e8, tried=0)
+    sampled(1e8, alone=0.0)
     problem = trajectory(power=power)
     solution = Auto(standard_errors=standard_errors).solve(problem).require()
     assert type(solution.solver) is GMRES and "at statistical accuracy" in solution.message
@@ -177,7 +176,7 @@ def test_a_norm_that_takes_as_long_to_form_is_a_reason_too(slow_direct, sampled,
 @pytest.mark.parametrize("preconditioned", [False, True])
 def test_a_slow_race_is_won_by_the_direct_solve(slow_direct, sampled, monkeypatch, preconditioned):
     slow_direct(1e-4)
-    sampled(0.0 if preconditioned else 9e-5, rows=4.0, tried=np.inf if preconditioned else 0)
+    sampled(0.0 if preconditioned else 9e-5, rows=4.0, alone=np.inf if preconditioned else 0.0)
     monkeypatch.setattr(Gauge, "seconds", lambda self: 0.0)
     problem = trajectory(power=2.0, discount=0.999)
     solution = Auto().solve(problem, tolerance=1e-10).require()
@@ -197,7 +196,7 @@ def test_a_preconditioner_from_some_of_the_rows(slow_direct, sampled):
 def test_what_is_slow_without_a_preconditioner_gets_one(slow_direct, sampled):
     """From where it stands; the solver that is handed back goes the same way."""
     slow_direct(1e9)
-    sampled(1e-9, tried=0)
+    sampled(1e-9, alone=0.0)
     problem = trajectory(n=20_000, power=2.0, discount=0.999)
     solution = Auto().solve(problem, tolerance=1e-8).require()
     solver = solution.solver
@@ -210,7 +209,7 @@ def test_what_is_slow_without_a_preconditioner_gets_one(slow_direct, sampled):
 
 def test_what_is_fast_without_a_preconditioner_has_none(slow_direct, sampled):
     slow_direct(1e9)
-    sampled(1e8, tried=0)
+    sampled(1e8, alone=0.0)
     solution = Auto().solve(trajectory(n=20_000), tolerance=1e-3).require()
     assert solution.solver == GMRES(memory=solution.solver.memory) and "precondition" not in solution.message
 
@@ -304,7 +303,7 @@ def test_a_callback_stops_it(slow_direct):
 
 def test_a_budget_is_kept(slow_direct, sampled):
     slow_direct(1e9)
-    sampled(1e8, tried=0)
+    sampled(1e8, alone=0.0)
     problem = trajectory(power=2.0, discount=0.999)
     solution = Auto().solve(problem, passes=9, tolerance=1e-12, record="epoch")
     assert solution.status is Status.BUDGET_SPENT and solution.row_visits <= 9 * problem.n_rows
@@ -330,7 +329,7 @@ def test_what_it_says_is_so(monkeypatch, sampled, way, tolerance):
         monkeypatch.setattr(method, "SMALL", 0.0)
         monkeypatch.setattr(method, "AT_ONCE", 0.0)
     if way == "race":
-        monkeypatch.setattr(method, "TRIED", 0)
+        monkeypatch.setattr(costs, "PLAIN", 0)
     if way in ("no room", "preconditioned"):
         real, changed = costs.direct, {"fits": False} if way == "no room" else {"seconds": 1e3}
         monkeypatch.setattr(
@@ -362,7 +361,7 @@ def power_law(n=20_000, dim=300, **options):
 def test_the_last_pass_of_a_budget_is_kept_for_a_direct_solve(slow_direct, sampled):
     """More passes give no worse answer."""
     slow_direct(50.0)
-    sampled(100.0, tried=0)
+    sampled(100.0, alone=0.0)
     for passes in (8, 10, 14):
         solution = Auto().solve(power_law(), passes=passes, tolerance=1e-9)
         assert solution.status is Status.CONVERGED and solution.passes <= passes

@@ -37,12 +37,14 @@ LEAVES = 1.4
 #: Rows a feature that are thought of; where less than `HELPS` of the residual goes in an iteration it is no help.
 SAMPLES = (4.0, 5.0, 6.0, 8.0, 10.0, 14.0, 20.0, 28.0, 40.0)
 HELPS = 0.72
+#: Without a preconditioner it takes about so many times the iterations that it takes with so many rows a feature.
+PLAIN, MIDDLING, SLOW = 6, 8.0, 0.95
 #: Iterations at least; and what is left by one with A of all rows, whose factors are float32.
 FEWEST, WITH_ALL = 2, 1e-3
 #: Seconds for each entry of a factor that a vector is solved with, twice.
 ENTRY = 2.5e-10
-#: Entries on which a pass is timed.
-TIMED = 4_000_000
+#: Share of all entries on which a pass is timed, and entries at least and at most.
+TIMED, LEAST_TIMED, MOST_TIMED = 1 / 16, 4e6, 4e7
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +92,13 @@ class Sampled:
     ----------
     seconds : float
     rows_a_feature : float
+    alone : float
+        What it would take without a preconditioner, roughly.
     """
 
     seconds: float
     rows_a_feature: float
+    alone: float = np.inf
 
 
 def sampled(problem: Problem, goal: float, a_pass: float) -> Sampled:
@@ -105,22 +110,26 @@ def sampled(problem: Problem, goal: float, a_pass: float) -> Sampled:
     once = (2 / 3) * float(dim) ** 3 / _speed(CUBE, np.float32) + LEAST
     each = a_pass + ENTRY * dim * dim
     wanted = -math.log(min(max(goal, 1e-15), 0.5))
-    found = Sampled(forming + 2 * a_pass + once + max(FEWEST, math.ceil(wanted / -math.log(WITH_ALL))) * each, n / dim)
+
+    def count(rows: float) -> int:
+        leaves = min(LEAVES * math.sqrt(spread / rows), SLOW)
+        return max(FEWEST, math.ceil(wanted / -math.log(leaves)))
+
+    with_all = forming + 2 * a_pass + once + max(FEWEST, math.ceil(wanted / -math.log(WITH_ALL))) * each
+    best = with_all, n / dim
     for rows in SAMPLES:
-        leaves, share = LEAVES * math.sqrt(spread / rows), rows * dim / n
-        if leaves < HELPS and share < 1:
-            count = max(FEWEST, math.ceil(wanted / -math.log(leaves)))
+        share = rows * dim / n
+        if LEAVES * math.sqrt(spread / rows) < HELPS and share < 1:
             forming = _forming(problem, rows * dim, np.float32)[1]
-            seconds = forming + 2 * share * a_pass + once + count * each
-            if seconds < found.seconds:
-                found = Sampled(seconds, rows)
-    return found
+            best = min(best, (forming + 2 * share * a_pass + once + count(rows) * each, rows))
+    return Sampled(*best, PLAIN * count(MIDDLING) * a_pass)
 
 
 def a_pass(problem: Problem) -> float:
     """Seconds of a product with A, by a part of the rows where there are many."""
     rows, x = problem.rows, problem.b
-    part = max(1, int(problem.n_rows * TIMED / max(1, problem.n_rows * rows.entries)))
+    entries = problem.n_rows * rows.entries
+    part = max(1, int(min(max(TIMED * entries, LEAST_TIMED), MOST_TIMED) / rows.entries))
     whole = part >= problem.n_rows or 2 * rows.n_stored <= problem.n_rows
     order = None if whole else np.arange(part, dtype=np.int32)
     best = np.inf

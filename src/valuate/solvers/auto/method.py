@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 PASSES = 1000.0
 #: Where there is no preconditioner, a direct solve that takes as long as this many passes is not worth avoiding.
 AT_ONCE = 5.0
-#: So many products without a preconditioner are tried where they take this share of what else there is.
-TRIED, SHARE = 6, 0.3
 #: More iterations than there will be.
 NEVER = 10**9
 #: Operations of a direct solve that is taken at once, some milliseconds: no matter how fast the machine is.
@@ -192,7 +190,7 @@ class _Choice:
         if sampled is not None:
             rows = min(self.problem.n_rows, round(sampled.rows_a_feature * self.problem.dim))
             method = replace(plain, preconditioner="subsample", rows_a_feature=sampled.rows_a_feature)
-            if TRIED * a_pass <= SHARE * min(direct, sampled.seconds):
+            if sampled.alone <= min(direct, sampled.seconds):
                 method = replace(method, after=NEVER)
                 race = Race(gauge, direct, help=sampled.seconds)
             else:
