@@ -11,7 +11,7 @@ from typing import Any
 from valuate.errors import InputError
 
 #: Up to this dim factors of matrices are quicker on one thread than what the library's threads cost afterwards.
-FACTORED_ALONE = 512
+FACTORED_ALONE = 2048
 #: A block is worth a thread's attention from this many entries on (a few tenths of a millisecond).
 ENTRIES_A_BLOCK = 1 << 20
 MOST_BLOCKS = 64
@@ -120,6 +120,6 @@ def all_blas_threads() -> Iterator[None]:
         blas.change(depth)
 
 
-def blas_threads(dim: int, alone: int = FACTORED_ALONE) -> Any:
-    """A context: one thread for matrices of up to this dim, else as many as there are."""
-    return one_blas_thread() if dim <= alone else all_blas_threads()
+def blas_threads(dim: int) -> Any:
+    """A context for factoring matrices of dim x dim: one thread up to `FACTORED_ALONE`, else as many as there are."""
+    return one_blas_thread() if dim <= FACTORED_ALONE else all_blas_threads()

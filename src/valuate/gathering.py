@@ -141,6 +141,20 @@ def scaled(
         yield out
 
 
+def combined(counts: Any, table: Any, dim: int, part: tuple[int, int] | None) -> Iterator[tuple[Matrix, Matrix]]:
+    """Blocks of the table's rows, and of a CSR matrix's, (n_stored, n_stored), times the table: (m, dim) each.
+
+    Of a part of the rows or of all, by the calling thread; both are reused by the next block.
+    """
+    cuts = _cut(*(part or (0, len(table))), dim)
+    left, right = np.empty((2, max(last - first for first, last in cuts), dim))
+    for first, last in cuts:
+        here, there = left[: last - first], right[: last - first]
+        here[...] = table[first:last, :dim]
+        gather.combined_rows(counts.indptr, counts.indices, counts.data, table, first, last, there)
+        yield here, there
+
+
 def add_traces(rows: Matrix, keep: Vector, carry: Vector) -> None:
     """Turn a block of rows into traces, in place; ``carry`` is the trace before it, and then that of its last row."""
     dim = rows.shape[1]

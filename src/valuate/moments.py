@@ -157,15 +157,9 @@ def _cross_through_states(rows: Rows) -> Matrix:
         sums.count(rows.records, 0, rows.n_rows, counts)
         table = rows.stored(0, rows.n_stored)
         return np.asarray(table.T @ (counts @ table))
-    out = np.zeros((rows.dim, rows.dim))
-    found = _counts(rows)
-    for first, last in rows.stored_blocks():
-        part = found[first:last]
-        reached, columns = np.unique(part.indices, return_inverse=True)
-        part = sp.csr_array((part.data, columns, part.indptr), shape=(last - first, len(reached)))
-        table = np.asarray(rows.table[reached, : rows.dim], dtype=np.float64)
-        out += rows.stored(first, last).T @ (part @ table)
-    return out
+    counts = _counts(rows)
+    blocks = partial(gathering.combined, counts, rows.table, rows.dim)
+    return gathering.added_up(blocks, rows.n_stored, rows.dim)[0]
 
 
 def _counts(rows: Rows) -> Any:

@@ -44,6 +44,20 @@ def scaled_rows(table, places, first, begin, end, factors, units, out):
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
+def combined_rows(indptr, indices, data, table, first, last, out):
+    """Fill ``out`` with rows ``first`` to ``last`` of a CSR matrix times the table."""
+    width = np.uint64(out.shape[1])
+    for k in range(np.uint64(first), np.uint64(last)):
+        at = k - np.uint64(first)
+        for j in range(width):
+            out[at, j] = 0.0
+        for i in range(np.uint64(indptr[k]), np.uint64(indptr[k + np.uint64(1)])):
+            row, factor = np.uint64(indices[i]), data[i]
+            for j in range(width):
+                out[at, j] += factor * np.float64(table[row, j])
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
 def add_traces(rows, keep, carry, begin, end):
     """Turn columns ``begin`` to ``end`` of ``rows`` into traces: to every row add ``keep`` times the one before.
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 ROWS_A_FEATURE = 10.0
 #: Largest dim for which the matrix is formed.
 MOST_DIM = 4096
-#: Up to this dim it is factored on one thread: the products that follow would be held up by those of the library.
-MOST_ALONE = 2048
 #: Smallest reciprocal condition of the matrix for which it is used: as float32, which takes half the time, as float64.
 TRUSTED: dict[type[np.floating[Any]], float] = {np.float32: 1e-6, np.float64: 1e-10}
 
@@ -51,7 +49,7 @@ def from_subsample(
         return None, 0, f"No subsample preconditioner: {dim:,} features are more than {MOST_DIM:,}."
     order = None if wanted >= problem.n_rows else problem.rows.stretches(wanted, rng)
     size, visits = problem.n_rows if order is None else len(order), 0
-    with blas_threads(dim, MOST_ALONE):
+    with blas_threads(dim):
         for kind in TRUSTED:
             visits += size
             factors = _factored(problem, system, order, kind)

@@ -38,7 +38,7 @@ LEAVES = 1.4
 SAMPLES = (4.0, 5.0, 6.0, 8.0, 10.0, 14.0, 20.0, 28.0, 40.0)
 HELPS = 0.72
 #: Without a preconditioner it takes about so many times the iterations that it takes with so many rows a feature.
-PLAIN, MIDDLING, SLOW = 6, 8.0, 0.95
+PLAIN, MIDDLING, SLOW = 5, 8.0, 0.95
 #: Iterations at least; and what is left by one with A of all rows, whose factors are float32.
 FEWEST, WITH_ALL = 2, 1e-3
 #: Seconds for each entry of a factor that a vector is solved with, twice.

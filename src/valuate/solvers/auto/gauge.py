@@ -15,7 +15,6 @@ import numpy as np
 from valuate import metric
 from valuate._threads import blas_threads
 from valuate.solvers.auto import costs
-from valuate.solvers.preconditioning import MOST_ALONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,7 +100,7 @@ class Gauge:
     def prepare(self) -> None:
         """What `fine` needs that takes long."""
         if self.exact:
-            with blas_threads(self.problem.dim, MOST_ALONE):
+            with blas_threads(self.problem.dim):
                 self._norm()
                 if self.tolerance is None:
                     self._looked().white_lengths(self._norm())
