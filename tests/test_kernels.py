@@ -5,10 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 from battery import LAYOUTS, case
-from valuate import Problem, _threads
+from valuate import Problem, _threads, drawing
 from valuate._kernels import loop
 from valuate.errors import InputError
-from valuate.rows import draw_subset
 from valuate.solvers.directions import SADDLE, TD
 from valuate.solvers.points import DensePoint, point_for
 
@@ -291,7 +290,7 @@ def test_thread_counts_that_make_no_sense_are_refused(asked, monkeypatch):
 def test_subsets_are_sorted_distinct_and_of_their_size(n):
     rng = np.random.default_rng(n)
     for size in {1, n // 2, n // 2 + 1, n - 1, n} - {0}:
-        drawn = draw_subset(n, min(size, n), rng)
+        drawn = drawing.subset(n, min(size, n), rng)
         assert drawn.dtype == np.int32 and len(drawn) == min(size, n)
         assert (np.diff(drawn) > 0).all() and drawn[0] >= 0 and drawn[-1] < n
 
@@ -303,7 +302,7 @@ def test_subsets_are_uniform(size):
     rng = np.random.default_rng(11)
     counts = np.zeros(n)
     for _ in range(draws):
-        counts[draw_subset(n, size, rng)] += 1
+        counts[drawing.subset(n, size, rng)] += 1
     share = size / n
     statistic = ((counts - draws * share) ** 2).sum() / (draws * share * (1 - share)) * (n - 1) / n
     assert 31.5 < statistic < 117.5  # quantiles of chi-square with 66 degrees of freedom
@@ -319,7 +318,7 @@ def test_subsets_need_few_draws(size):
             drawn[0] += size
             return rng.integers(low, high, size=size, dtype=dtype)
 
-    assert len(draw_subset(10_000, size, Counting())) == size
+    assert len(drawing.subset(10_000, size, Counting())) == size
     assert drawn[0] <= 1.5 * min(size, 10_000 - size)
 
 
@@ -328,7 +327,29 @@ def test_pairs_of_a_subset_are_uniform():
     rng = np.random.default_rng(12)
     counts = np.zeros((6, 6))
     for _ in range(6000):
-        i, j = draw_subset(6, 2, rng)
+        i, j = drawing.subset(6, 2, rng)
         counts[i, j] += 1
     pairs = counts[np.triu_indices(6, 1)]
     assert ((pairs - 400) ** 2 / 400).sum() < 42.6  # the 1 - 1e-4 quantile with 14 degrees of freedom
+
+
+@pytest.mark.parametrize(
+    ("n", "size"), [(1, 1), (5, 3), (100, 40), (1000, 999), (10_000, 300), (10_000, 5000), (7, 100)]
+)
+def test_stretches_are_rows_side_by_side_from_all_parts_of_the_log(n, size):
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        found = drawing.stretches(n, size, rng)
+        assert (np.diff(found) > 0).all() and found[0] >= 0 and found[-1] < n
+        assert 0.7 * min(size, n) - 1 <= len(found) <= 1.3 * size + 1
+        if n >= 10_000:
+            starts = found[np.flatnonzero(np.diff(found, prepend=-2) != 1)]
+            assert len(starts) >= 10 and found[0] < 0.2 * n and found[-1] > 0.8 * n
+
+
+def test_every_row_is_as_likely_to_lie_in_a_stretch():
+    rng, counts = np.random.default_rng(1), np.zeros(400)
+    for _ in range(4000):
+        counts[drawing.stretches(400, 100, rng)] += 1
+    middle = counts.reshape(16, 25)[:, 10:15]  # the ends of a part lie in fewer
+    assert abs(middle.mean() / counts.mean() - 1) < 0.3 and counts.min() > 0

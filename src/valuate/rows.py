@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from valuate import gathering, moments, sparse_products, sparse_tables, storing, traces
+from valuate import drawing, gathering, moments, sparse_products, sparse_tables, storing, traces
 from valuate._kernels import layouts, scalars, sums
 from valuate._threads import cut, run_all
 from valuate.protocols import Scalars
@@ -23,11 +23,6 @@ if TYPE_CHECKING:
 GATHERED = 4096
 #: Records read at a time.
 COUNTED = 1 << 20
-#: Rows of a stretch of the log. Where the next row is the next state, A of a stretch is nearer to that of the log than
-#: A of as many rows at random; from some dozens on it makes no difference how long it is.
-STRETCH = 128
-#: Stretches at least.
-FEWEST = 16
 #: Stored rows are few, and sums go through them, when there are at least this many transitions for each.
 FEW = 4
 
@@ -388,32 +383,12 @@ class Rows:
         return phi, following, records, self.weights[order] if len(self.weights) else None
 
     def stretches(self, size: int, rng: np.random.Generator) -> NDArray[np.int32]:
-        """About ``size`` rows in stretches of the log, which begin at random, one in each of as many equal parts."""
-        length = max(1, min(STRETCH, size // FEWEST))
-        count = max(1, round(size / length)) if size < self.n_rows else 1
-        edges = np.linspace(0, self.n_rows, count + 1).astype(np.int64)
-        length = min(-(-size // count), int(np.diff(edges).min()))
-        starts = edges[:-1] + (rng.random(count) * (np.diff(edges) - length + 1)).astype(np.int64)
-        return np.asarray((starts[:, None] + np.arange(length)).reshape(-1), dtype=np.int32)
+        """About ``size`` rows in stretches of the log; see `drawing.stretches`."""
+        return drawing.stretches(self.n_rows, size, rng)
 
     def subset(self, size: int, rng: np.random.Generator) -> NDArray[np.int32]:
         """A uniformly random set of ``size`` rows, in increasing order, without anything of size 8 n."""
-        return draw_subset(self.n_rows, size, rng)
-
-
-def draw_subset(n_rows: int, size: int, rng: np.random.Generator) -> NDArray[np.int32]:
-    """Draw ``size`` of ``n_rows`` rows without replacement: distinct draws are marked until there are enough.
-
-    Where more than half is wanted the rows left out are drawn instead, so that few draws fall twice on one row.
-    """
-    keep = 2 * size <= n_rows
-    missing = size if keep else n_rows - size
-    bits = np.zeros(n_rows // 64 + 1, np.uint64)
-    while missing:
-        missing = sums.mark(bits, rng.integers(0, n_rows, size=missing, dtype=np.int32), missing)
-    out = np.empty(size, np.int32)
-    sums.marked(bits, n_rows, keep, out)
-    return out
+        return drawing.subset(self.n_rows, size, rng)
 
 
 def _total(parts: list[Any], shape: Any) -> Any:

@@ -10,9 +10,10 @@ import numpy as np
 from valuate import _checks
 from valuate._threads import one_blas_thread
 from valuate.problem import Problem
-from valuate.solution import Solution, Status, Trace
+from valuate.solution import Solution, Status
 from valuate.solvers.auto import costs
 from valuate.solvers.auto.gauge import Gauge
+from valuate.solvers.auto.joining import joined
 from valuate.solvers.auto.race import Race
 from valuate.solvers.clock import Clock
 from valuate.solvers.direct import LSTD
@@ -154,7 +155,8 @@ class _Choice:
         rival = costs.direct(problem, 0.0)
         if rival.fits and rival.operations <= SMALL:
             return self._directly("that is a matter of milliseconds")
-        a_pass = costs.a_pass(problem)
+        a_pass, looked_at = costs.a_pass(problem)
+        self.setup_visits += looked_at
         rival = costs.direct(problem, a_pass)
         if budget < FEW:
             if rival.fits and rival.seconds <= ACCEPTED:
@@ -374,7 +376,7 @@ class _Choice:
             passes=visits / self.problem.n_rows,
             epochs=sum(stage.epochs for stage in self.stages),
             seconds=self.clock.seconds,
-            trace=_joined([stage.trace for stage in self.stages], self.problem.n_rows),
+            trace=joined([stage.trace for stage in self.stages], self.problem.n_rows),
             tolerance=self.request.tolerance,
         )
 
@@ -382,23 +384,6 @@ class _Choice:
 def _helped(found: Solution) -> bool:
     """Whether a run ended nearer than the value 0 everywhere."""
     return found.status is not Status.DIVERGED and found.relative_residual < 1
-
-
-def _joined(traces: list[Trace], n_rows: int) -> Trace:
-    """One trace of several, one after the other."""
-    if len(traces) == 1:
-        return traces[0]
-    parts: dict[str, list[Any]] = {name: [] for name in ("epoch", "row_visits", "seconds", "mspbe")}
-    before = dict.fromkeys(parts, 0.0)
-    for trace in traces:
-        for name, values in parts.items():
-            values.append(getattr(trace, name) + (0.0 if name == "mspbe" else before[name]))
-        for name in ("epoch", "row_visits", "seconds"):
-            if len(trace):
-                before[name] = float(parts[name][-1][-1])
-    joined = {name: np.concatenate(values) for name, values in parts.items()}
-    visits = joined["row_visits"].astype(np.int64)
-    return Trace(joined["epoch"].astype(np.int64), visits, visits / n_rows, joined["seconds"], joined["mspbe"])
 
 
 def _ms(seconds: float) -> str:
