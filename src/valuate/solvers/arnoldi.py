@@ -126,7 +126,8 @@ class Arnoldi:
         k = self.count
         weights = np.abs(self._weights(k)[0])
         sizes = la.norm(self.moves[:k], axis=1)
-        return float(np.finfo(float).eps * 2 * len(self.base) * np.sum(weights * sizes))
+        most = 2 * len(self.base) * max(1.0, self.system.largest)
+        return float(np.finfo(float).eps * most * np.sum(weights * sizes))
 
     def left_over(self) -> Vector:
         """See `Process`."""
