@@ -10,13 +10,13 @@ from valuate.solvers.auto import costs, method
 
 
 def counts():
-    return [library.num_threads for library, _ in _threads._blas().libraries]
+    return [library.num_threads for library in _threads._blas().libraries]
 
 
 @pytest.fixture
 def several():
     """A matrix library of two threads, whatever the test process keeps to."""
-    libraries = [library for library, _ in _threads._blas().libraries]
+    libraries = _threads._blas().libraries
     before = counts()
     for library in libraries:
         library.set_num_threads(2)
@@ -75,3 +75,32 @@ def test_threads_of_the_caller_do_not_leave_one_behind(several):
     assert len(found) == 12 and set(counts()) == {2}
     for theta in found:
         np.testing.assert_allclose(theta, expected, rtol=1e-9)
+
+
+def test_what_an_interrupt_leaves_is_mended_further_out(several):
+    """A context that was entered and never left, as when an interrupt comes between the two."""
+    with pytest.raises(KeyboardInterrupt), _threads.same_blas_threads():
+        _threads.one_blas_thread().__enter__()
+        assert set(counts()) == {1}
+        raise KeyboardInterrupt
+    assert set(counts()) == {2} and _threads._blas().depth == 0
+
+
+def test_whoever_leaves_last_leaves_none_behind(several):
+    entered, leave = threading.Event(), threading.Event()
+
+    def work():
+        with _threads.one_blas_thread():
+            entered.set()
+            leave.wait()
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    entered.wait()
+    with _threads.one_blas_thread():
+        assert set(counts()) == {1}
+        with _threads.all_blas_threads():
+            assert set(counts()) == {2}
+    leave.set()
+    worker.join()
+    assert set(counts()) == {2} and _threads._blas().depth == 0

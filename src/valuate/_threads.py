@@ -1,11 +1,10 @@
 """Blocks of work on all cores, with results that do not depend on how many there are; and the threads of BLAS."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import cache
-from threading import Lock
+from threading import Lock, local
 from typing import Any
 
 from valuate.errors import InputError
@@ -78,48 +77,67 @@ class _Blas:
         from threadpoolctl import ThreadpoolController
 
         found = ThreadpoolController().lib_controllers
-        self.libraries = [(library, library.num_threads) for library in found if library.user_api == "blas"]
-        self.lock, self.depth = Lock(), 0
+        self.libraries = [library for library in found if library.user_api == "blas"]
+        self.threads: list[int] = []
+        self.lock, self.depth, self.own = Lock(), 0, local()
 
-    def change(self, depth: int) -> None:
-        """One thread from the first that enters to the last that leaves."""
+    @property
+    def held(self) -> int:
+        """How often the calling thread has asked for one thread and not yet taken that back."""
+        return int(getattr(self.own, "depth", 0))
+
+    def hold(self, depth: int) -> None:
+        """Let the calling thread hold so many; in an order in which an interrupt leaves what a later call mends."""
+        before = self.held
         with self.lock:
-            if self.depth == 0 < depth:
-                self.libraries = [(library, library.num_threads) for library, _ in self.libraries]
-            before, self.depth = self.depth, self.depth + depth
-            if (before > 0) != (self.depth > 0):
-                for library, threads in self.libraries:
-                    library.set_num_threads(1 if self.depth > 0 else threads)
+            wanted = self.depth + depth - before
+            if self.depth == 0 < wanted:
+                self.threads = [library.num_threads for library in self.libraries]
+            if wanted > 0:
+                self.own.depth, self.depth = depth, wanted
+            # By what this thread holds: what another has set OpenBLAS may let nobody else take back.
+            for library, threads in zip(self.libraries, self.threads, strict=False):
+                library.set_num_threads(1 if depth > 0 else threads)
+            self.own.depth, self.depth = depth, wanted
 
 
 @cache
-def _blas() -> _Blas:
+def _blas() -> Any:
     return _Blas()
 
 
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Within, products of matrices keep to one thread."""
-    blas: Any = _blas()
-    blas.change(1)
-    try:
-        yield
-    finally:
-        blas.change(-1)
+class _Held:
+    """A context in which the calling thread holds what ``change`` makes of what it held; after it, that again.
+
+    Whatever an interrupt has left in between: exits set what was there at the entrance.
+    """
+
+    def __init__(self, change: Callable[[int], int]) -> None:
+        self.change = change
+
+    def __enter__(self) -> None:
+        self.before = _blas().held
+        _blas().hold(self.change(self.before))
+
+    def __exit__(self, *_: object) -> None:
+        _blas().hold(self.before)
 
 
-@contextmanager
-def all_blas_threads() -> Iterator[None]:
-    """Within `one_blas_thread`, as many threads as there were before it."""
-    blas: Any = _blas()
-    depth = blas.depth
-    blas.change(-depth)
-    try:
-        yield
-    finally:
-        blas.change(depth)
+def one_blas_thread() -> _Held:
+    """A context in which products of matrices keep to one thread."""
+    return _Held(lambda held: held + 1)
 
 
-def blas_threads(dim: int) -> Any:
+def all_blas_threads() -> _Held:
+    """A context within `one_blas_thread` with as many threads as there were before it."""
+    return _Held(lambda held: 0)
+
+
+def same_blas_threads() -> _Held:
+    """A context that changes nothing, and after an interrupt puts back what others within it did not."""
+    return _Held(lambda held: held)
+
+
+def blas_threads(dim: int) -> _Held:
     """A context for factoring matrices of dim x dim: one thread up to `FACTORED_ALONE`, else as many as there are."""
     return one_blas_thread() if dim <= FACTORED_ALONE else all_blas_threads()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.linalg as la
 
+from valuate._threads import same_blas_threads
 from valuate.solution import Solution, Status
 from valuate.solvers.ending import Ending
 from valuate.solvers.request import Callback, Request, require_problem
@@ -131,7 +132,8 @@ class Iterative:
         require_problem(problem)
         request = Request(passes, epochs, tolerance, record, seed, theta, omega, callback)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-            return Iteration(self, problem, request).go()
+            with same_blas_threads():
+                return Iteration(self, problem, request).go()
 
 
 class Iteration:

@@ -44,7 +44,7 @@ def from_subsample(
     note : str
         Why there is none; empty where there is.
     """
-    dim, wanted = problem.dim, round(rows_a_feature * problem.dim)
+    dim, wanted = problem.dim, max(1, round(rows_a_feature * problem.dim))
     if dim > MOST_DIM:
         return None, 0, f"No subsample preconditioner: {dim:,} features are more than {MOST_DIM:,}."
     order = None if wanted >= problem.n_rows else problem.rows.stretches(wanted, rng)

@@ -247,6 +247,8 @@ class _Choice:
         self._keep(found, why)
         if found.status is Status.CONVERGED and race.distance <= 1:
             self.stages[-1] = replace(found, message=self._reached(found, gauge))
+        elif found.status is Status.CONVERGED:  # by its own measure of what is left to do
+            self.stages[-1] = self._held_to(found)
         self.setup_visits += gauge.visits
         gauge.visits = 0
         return self.stages[-1]
@@ -273,16 +275,16 @@ class _Choice:
             seed=self.rng,
             callback=request.callback,
         )
-        self._keep(self._held_to(found), why)
+        self._keep(found if self._measures_cheaply() else self._held_to(found), why)
         return self._finished()
 
     def _measures_cheaply(self) -> bool:
         return self.problem.rows.n_stored * self.problem.dim**2 <= CHEAP
 
     def _held_to(self, found: Solution) -> Solution:
-        """A direct solution that was not asked for the tolerance, held to it: in its own norm unless far below."""
+        """A solution that was not asked for the tolerance, held to it: in its own norm unless far below."""
         tolerance = self.request.tolerance
-        if tolerance is None or found.status is not Status.CONVERGED or self._measures_cheaply():
+        if tolerance is None or found.status is not Status.CONVERGED:
             return found
         if not found.relative_residual <= CERTAIN * tolerance:
             self.setup_visits += self.problem.measuring_visits(exact=self.problem.measures_exactly)
@@ -291,7 +293,7 @@ class _Choice:
             return found
         norm = "C^-1" if self.problem.measures_exactly else "diag(C)^-1"
         message = (
-            f"Solved directly as far as float64 goes: relative residual {found.relative_residual:.1g} in the norm of "
+            f"Solved as far as float64 goes: relative residual {found.relative_residual:.1g} in the norm of "
             f"{norm}, above the tolerance {tolerance:.2g}. Ask for less, or make A better conditioned by a small ridge "
             "or fewer features."
         )

@@ -28,6 +28,8 @@ SLOWER = 1.3
 PATIENCE = 1.25
 #: A residual that is carried along is that of the rows where rounding is this share of it at most.
 TRUSTED = 0.01
+#: And only where it is this share of b at least: next features may be of any size, which no bound knows of.
+FAR = 1e-5
 #: Looks begin where the residual is so many times the goal as it was known before.
 NEAR = 4.0
 #: Between looks in the coarse norm the run goes on for this share of its iterations.
@@ -114,7 +116,7 @@ class Race:
             if self.distance > 1:
                 return False
             relative = self.gauge.relative(residual)
-            if not run.work.rounding() <= TRUSTED * run.work.gap:
+            if not (self.gaps[-1] >= FAR and run.work.rounding() <= TRUSTED * run.work.gap):
                 # What is carried along may be off by rounding where A is close to singular: ask the rows.
                 residual = run.problem.residual(theta)
                 run.setup_visits += run.problem.n_rows
