@@ -353,3 +353,29 @@ def test_every_row_is_as_likely_to_lie_in_a_stretch():
         counts[drawing.stretches(400, 100, rng)] += 1
     middle = counts.reshape(16, 25)[:, 10:15]  # the ends of a part lie in fewer
     assert abs(middle.mean() / counts.mean() - 1) < 0.3 and counts.min() > 0
+
+
+def test_heavy_rows_come_first_and_sums_are_right_on_average():
+    rng = np.random.default_rng(0)
+    sizes = rng.exponential(size=5000) ** 2
+    sizes[[10, 400, 4999]] = 1e4
+    values = sizes * rng.uniform(0.5, 1.5, 5000)
+    found = []
+    for _ in range(300):
+        order, counts = drawing.heavy_first(sizes, 500, rng)
+        assert {10, 400, 4999} <= set(order.tolist()) and len(order) >= 500
+        assert (counts[np.isin(order, [10, 400, 4999])] == 1.0).all()
+        found.append(counts @ values[order])
+    assert np.mean(found) == pytest.approx(values.sum(), rel=2e-3)
+    assert drawing.heavy_first(np.repeat([1.0, 1e-9], [400, 5000]), 500, rng) is None
+    order, counts = drawing.heavy_first(np.zeros(100), 10, rng)
+    assert len(order) == 10 and counts.sum() == pytest.approx(100)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_spans_are_the_weighted_lengths_of_rows(layout):
+    given = case(layout, n=200, dim=9, weights=True)
+    scale = np.linspace(0.5, 2, 9)
+    phi = np.array([given.problem.rows.stored_at(given.problem.rows.records["state"][[k]])[0] for k in range(200)])
+    expected = given.problem.rows.weights * np.square(phi * scale).sum(axis=1)
+    np.testing.assert_allclose(given.problem.rows.spans(scale), expected, rtol=1e-12)

@@ -1,4 +1,4 @@
-"""Rows drawn at random: a subset without replacement, or stretches of the log."""
+"""Rows drawn at random: a subset without replacement, stretches of the log, or the heavy ones first."""
 
 from __future__ import annotations
 
@@ -41,3 +41,28 @@ def subset(n_rows: int, size: int, rng: np.random.Generator) -> NDArray[np.int32
     out = np.empty(size, np.int32)
     sums.marked(bits, n_rows, keep, out)
     return out
+
+
+def heavy_first(
+    sizes: NDArray[np.float64], size: int, rng: np.random.Generator
+) -> tuple[NDArray[np.int32], NDArray[np.float64]] | None:
+    """Rows for a sum of terms of these sizes, and what the term of each is to be multiplied with.
+
+    Rows that are more than the ``size``-th part of the whole are taken, each once. Of the others ``size`` are drawn,
+    half of them alike and half by their sizes. None where more than half as many are heavy: no such sum is known from
+    few.
+    """
+    heavy = size * sizes > sizes.sum()
+    certain, rest = np.flatnonzero(heavy), np.flatnonzero(~heavy)
+    if 2 * len(certain) > size or not len(rest):
+        return None
+    ends = np.cumsum(sizes[rest])
+    drawn = rng.integers(0, len(rest), size)
+    chances = np.full(size, 1 / len(rest))
+    if ends[-1] > 0:
+        half = size // 2
+        by_size = np.searchsorted(ends, ends[-1] * rng.random(half), side="right")
+        drawn[:half] = np.minimum(by_size, len(rest) - 1)
+        chances = 0.5 * chances + 0.5 * sizes[rest[drawn]] / ends[-1]
+    counts = np.concatenate([np.ones(len(certain)), 1 / (size * chances)])
+    return np.concatenate([certain, rest[drawn]]).astype(np.int32), counts

@@ -109,17 +109,25 @@ def scaled_cross(rows: Rows, units: gathering.Units, kind: type[np.floating[Any]
 
 
 def scaled_gram(
-    rows: Rows, order: NDArray[np.int32], units: NDArray[np.float64], kind: type[np.floating[Any]]
+    rows: Rows,
+    order: NDArray[np.int32],
+    shares: NDArray[np.float64],
+    units: NDArray[np.float64],
+    kind: type[np.floating[Any]],
 ) -> Matrix:
-    """C of the rows of ``order`` without ridge, rows and columns times units: (dim, dim), its upper triangle set."""
+    """The sum of phi phi' over the rows of ``order``, each times its share, rows and columns times units.
+
+    (dim, dim) of this type, of which the upper triangle means something.
+    """
+    places = rows.records["state"][order]
     if rows.is_sparse:
-        part, lower = rows.part(order), np.zeros((rows.dim, rows.dim))
-        _add_outer(outer.sparse_gram, part.view, part.state_weights(), out=lower)
-        lower *= units[:, None] / len(order)
+        lower = np.zeros((rows.dim, rows.dim))
+        weights = np.bincount(places, shares, rows.n_stored)
+        _add_outer(outer.sparse_gram, rows.view, weights, out=lower)
+        lower *= units[:, None]
         lower *= units
         return lower.astype(kind, copy=False).T
-    weights = rows.weights[order] if len(rows.weights) else np.ones(len(order))
-    places, factors = rows.records["state"][order], np.sqrt(weights / len(order))
+    factors = np.sqrt(shares)
 
     def blocks(part: Part) -> Iterator[tuple[Matrix, None]]:
         found = gathering.scaled(rows.table, rows.dim, factors, places, units, kind, part)

@@ -156,8 +156,14 @@ class RowSource(SumsOverRows, RowsByChunk, Protocol):
     def scaled_cross(self, left: Vector, right: Vector, order: Order | None, kind: Any) -> Any:
         """A of the rows of ``order``, or all, times units from the left and the right: (dim, dim) of this type."""
 
-    def scaled_gram(self, order: Order, units: Vector, kind: Any) -> Any:
-        """C of the rows of ``order``, times units on both sides: (dim, dim) of this type, its upper triangle."""
+    def scaled_gram(self, order: Order, shares: Vector, units: Vector, kind: Any) -> Any:
+        """The sum of phi phi' over rows, each times its share, and units on both sides: (dim, dim), upper triangle."""
+
+    def row_weights(self, order: Order) -> Vector:
+        """The weights of some rows, of mean 1 over all: (k,)."""
+
+    def spans(self, scale: Vector) -> Vector:
+        """For each row weight * |phi|^2, with entries times ``scale``: (n,)."""
 
     def stretches(self, size: int, rng: np.random.Generator) -> Order:
         """About ``size`` rows in stretches of the log."""

@@ -226,8 +226,10 @@ class Rows:
         """Squared length of each stored row with its entries times ``scale``: (n_stored,)."""
         if self.is_sparse:
             return self.sparse_entries().times(np.square(scale), squared=True)
-        parts = [np.square(self.stored(first, last)) @ np.square(scale) for first, last in self.stored_blocks()]
-        return np.concatenate(parts)
+        out, squares = np.empty(self.n_stored), np.square(scale)
+        blocks = cut(self.n_stored, self.dim, 1)
+        run_all([partial(sums.square_lengths, self.table, squares, *block, out) for block in blocks])
+        return out
 
     def ratio_sums(self) -> tuple[float, float]:
         """Sums over rows of weight * ratio and of weight * ratio^2. Looks at no feature; computed once and kept."""
@@ -253,9 +255,18 @@ class Rows:
         """A of the rows of ``order``, or all, times units from the left and the right: (dim, dim) of this type."""
         return moments.scaled_cross(self if order is None else self.part(order), gathering.Units(left, right), kind)
 
-    def scaled_gram(self, order: NDArray[np.int32], units: Vector, kind: type[np.floating[Any]]) -> Any:
-        """C of the rows of ``order``, times units on both sides: (dim, dim) of this type, its upper triangle."""
-        return moments.scaled_gram(self, order, units, kind)
+    def scaled_gram(self, order: NDArray[np.int32], shares: Vector, units: Vector, kind: type[np.floating[Any]]) -> Any:
+        """The sum of phi phi' over rows, each times its share, and units on both sides; see `moments.scaled_gram`."""
+        return moments.scaled_gram(self, order, shares, units, kind)
+
+    def row_weights(self, order: NDArray[np.int32]) -> Vector:
+        """The weights of some rows, of mean 1 over all: (k,)."""
+        return self.weights[order] if len(self.weights) else np.ones(len(order))
+
+    def spans(self, scale: Vector) -> Vector:
+        """For each row weight * |phi|^2, with entries times ``scale``: (n,)."""
+        found = self.square_lengths(scale)[self.records["state"]]
+        return np.asarray(found * self.weights if len(self.weights) else found)
 
     def traced(self, starts: NDArray[np.bool_], decay: float, ratio_on: str) -> traces.Traced:
         """The sums of LSTD(lambda); see `traces.traced`."""

@@ -142,6 +142,18 @@ def visits(records, weights, first, last, out):
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
+def square_lengths(table, squares, first, last, out):
+    """Fill ``out`` from row ``first`` to ``last`` with the sums of entry^2 * squares of the table's rows."""
+    width = np.uint64(squares.size)
+    for k in range(np.uint64(first), np.uint64(last)):
+        total = 0.0
+        for j in range(width):
+            entry = np.float64(table[k, j])
+            total += entry * entry * squares[j]
+        out[k] = total
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
 def square_errors(records, first, last, values, out):
     """Add (scale * temporal-difference error)^2 of every row to the stored row that is its state.
 

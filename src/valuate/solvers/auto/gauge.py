@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from valuate import metric
+from valuate import drawing, metric
 from valuate._threads import blas_threads
 from valuate.solvers.auto import costs
 
@@ -162,13 +162,16 @@ class Gauge:
         return self.problem.metric()
 
     def _from_some(self) -> metric.Metric:
-        """From random rows; from all where some features have no weight in these, or C is singular."""
-        problem = self.problem
-        order, scale = problem.rows.subset(self._some(), self.rng), metric.unit_scale(problem.diagonal)
+        """From random rows; from all where these do not stand for them."""
+        problem, scale = self.problem, metric.unit_scale(self.problem.diagonal)
+        drawn = self._rows_of_norm(scale)
+        if drawn is None:
+            return self._from_all()
+        order, shares = drawn
         found = None
         for kind in (np.float32, np.float64) if scale.all() else ():
             self.visits += len(order)
-            upper = problem.rows.scaled_gram(order, scale, kind)
+            upper = problem.rows.scaled_gram(order, shares, scale, kind)
             if problem.ridge > 0:
                 upper[np.diag_indices(problem.dim)] += (problem.ridge * np.square(scale)).astype(kind)
             found = metric.from_scaled(upper, scale)
@@ -176,11 +179,32 @@ class Gauge:
                 break
         else:
             self.visits += len(order)
-            found = metric.from_rows(self._blocks(order), problem.dim)
-        if found.rank < np.count_nonzero(scale):
+            found = metric.from_rows(self._blocks(order, shares), problem.dim)
+        if found.rank < np.count_nonzero(scale) or not self._covers(found):
+            self._rows = None
             return self._from_all()
         self.sampled = len(order) if len(order) < problem.n_rows else 0
         return found
+
+    def _rows_of_norm(self, scale: Vector) -> tuple[NDArray[np.int32], Vector] | None:
+        """Rows, and the share of each in C: long and heavy rows, which make much of it, before others."""
+        problem, rows = self.problem, self.problem.rows
+        n, size = problem.n_rows, self._some()
+        if size == n:
+            everyone = np.arange(n, dtype=np.int32)
+            return everyone, rows.row_weights(everyone) / n
+        self.visits += n
+        found = drawing.heavy_first(rows.spans(scale), size, self.rng)
+        if found is None:
+            return None
+        order, counts = found
+        return order, counts * rows.row_weights(order) / n
+
+    def _covers(self, norm: metric.Metric) -> bool:
+        """Whether no row that is looked at is longer than it can be: its weight * phi' C^-1 phi is n at most."""
+        looked = self._looked()
+        weights = 1.0 if looked.weights is None else looked.weights
+        return bool((weights * looked.white_lengths(norm) <= self.problem.n_rows).all())
 
     def _some(self) -> int:
         """Rows that the norm is estimated from."""
@@ -189,14 +213,14 @@ class Gauge:
             return n
         return int(min(n, max(FEWEST, ROWS_A_FEATURE * self.problem.dim)))
 
-    def _blocks(self, order: NDArray[np.int32]) -> Iterator[NDArray[np.float64]]:
+    def _blocks(self, order: NDArray[np.int32], shares: Vector) -> Iterator[NDArray[np.float64]]:
         """Rows X with X'X = C of these rows."""
         rows, ridge = self.problem.rows, self.problem.ridge
         for first in range(0, len(order), FEWEST):
-            phi, _, _, weights = rows.at(order[first : first + FEWEST])
+            part = slice(first, first + FEWEST)
+            phi = rows.at(order[part])[0]
             phi = phi.toarray() if rows.is_sparse else phi
-            scale = np.sqrt((1.0 if weights is None else weights[:, None]) / len(order))
-            yield phi * scale
+            yield phi * np.sqrt(shares[part, None])
         if ridge > 0:
             yield np.sqrt(ridge) * np.eye(self.problem.dim)
 
@@ -234,7 +258,7 @@ class _Looked:
     def __init__(
         self, phi: object, following: object, record: NDArray[np.void], weights: Vector | None, counts: Vector
     ) -> None:
-        self.phi, self.following, self.record, self.counts = phi, following, record, counts
+        self.phi, self.following, self.record, self.weights, self.counts = phi, following, record, weights, counts
         self._lengths: dict[str, Vector] = {}
 
     def floor(self, theta: Vector, n_rows: int, lengths: Vector) -> float:
