@@ -58,6 +58,20 @@ def weighted_rows(rows: Rows) -> Iterator[Matrix]:
             yield rows.stored(first, last)[used] * weights[first:last][used, None]
 
 
+def square_rewards(rows: Rows) -> float:
+    """Sum over rows of weight * (ratio * reward)^2."""
+    total = 0.0
+    for first in range(0, rows.n_rows, COUNTED):
+        part = rows.records[first : first + COUNTED]
+        terms = part["scale"] * part["reward"]
+        terms *= terms
+        if len(rows.weights):
+            weights = rows.weights[first : first + COUNTED]
+            terms /= np.where(weights > 0, weights, 1.0)
+        total += float(terms.sum())
+    return total
+
+
 def gram(rows: Rows) -> Matrix:
     """n C without ridge: (dim, dim)."""
     if rows.is_sparse:

@@ -264,9 +264,9 @@ class Rows:
         return self.weights[order] if len(self.weights) else np.ones(len(order))
 
     def spans(self, scale: Vector) -> Vector:
-        """For each row weight * |phi|^2, with entries times ``scale``: (n,)."""
-        found = self.square_lengths(scale)[self.records["state"]]
-        return np.asarray(found * self.weights if len(self.weights) else found)
+        """For each row weight * |scale * phi|^2: (n,)."""
+        weights = self.weights if len(self.weights) else 1.0
+        return np.asarray(self.square_lengths(scale)[self.records["state"]] * weights)
 
     def traced(self, starts: NDArray[np.bool_], decay: float, ratio_on: str) -> traces.Traced:
         """The sums of LSTD(lambda); see `traces.traced`."""
@@ -289,16 +289,7 @@ class Rows:
 
     def square_rewards(self) -> float:
         """Sum over rows of weight * (ratio * reward)^2."""
-        total = 0.0
-        for first in range(0, self.n_rows, COUNTED):
-            part = self.records[first : first + COUNTED]
-            terms = part["scale"] * part["reward"]
-            terms *= terms
-            if len(self.weights):
-                weights = self.weights[first : first + COUNTED]
-                terms /= np.where(weights > 0, weights, 1.0)
-            total += float(terms.sum())
-        return total
+        return moments.square_rewards(self)
 
     def weighted_rows(self) -> Iterator[NDArray[np.float64]]:
         """Blocks of dense rows X with X'X = n C without ridge."""
