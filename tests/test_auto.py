@@ -480,3 +480,15 @@ def test_a_next_row_of_another_size_does_not_hide_rounding(slow_direct, sampled,
     solution = Auto().solve(problem, tolerance=tolerance)
     if solution.status is Status.CONVERGED:
         assert problem.relative_residual(solution.theta) <= 2 * tolerance
+
+
+def test_a_floor_that_is_not_seen_is_no_crash(slow_direct, sampled):
+    """Nearly all rewards fall where there are no features, and the rows that are looked at show no noise."""
+    slow_direct(1e9)
+    sampled(1.0, rows=6.0)
+    rng = np.random.default_rng(0)
+    x, rewards = rng.normal(size=(20_001, 60)), np.zeros(20_000)
+    x[:2000], rewards[:2000] = 0.0, 100.0
+    rewards[15_000] = 1e-3
+    solution = Auto().solve(Problem.from_arrays(x[:-1], rewards, x[1:], discount=0.9))
+    assert solution.status is Status.CONVERGED and solution.relative_residual < 0.1

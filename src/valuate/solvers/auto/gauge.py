@@ -33,6 +33,8 @@ CHEAP = 2e8
 LOOKED_AT, MANY = 512, 1000
 #: Multiply-adds of sparse rows up to which all of them are added up for the norm.
 CHEAP_SPARSE = 1e8
+#: A goal is no smaller than that, though the rows that are looked at show no noise: what is left then is rounding.
+LEAST = 1e-15
 #: What is estimated is to be so much better than asked for.
 MARGIN = 0.9
 #: The floor at a point counts for no more than so many times that at 0: weights that run away where A is close to
@@ -95,7 +97,7 @@ class Gauge:
         if self.tolerance is not None:
             return self.tolerance
         zero = np.zeros(self.problem.dim)
-        return 1 / self.coarse(self._diagonal(self.problem.b), zero)
+        return max(1 / self.coarse(self._diagonal(self.problem.b), zero), LEAST)
 
     def prepare(self) -> None:
         """What `fine` needs that takes long."""

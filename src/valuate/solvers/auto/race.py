@@ -10,6 +10,7 @@ import numpy as np
 
 from valuate._threads import one_blas_thread
 from valuate.solution import Status
+from valuate.solvers.auto.gauge import LEAST
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -105,7 +106,7 @@ class Race:
         with one_blas_thread():
             theta = run.work.answer()
             self.distance = self.gauge.coarse(run.work.gap, theta)
-        self.goal = self.gaps[-1] / self.distance
+        self.goal = max(self.gaps[-1] / max(self.distance, LEAST), LEAST)
         if self.distance > 1:
             return False
         self.gauge.prepare()
